@@ -28,9 +28,9 @@ from ioi_eval.model.text import visible
 from ioi_eval.reports.validation import (
     HEADS,
     RIGHT,
-    make_confusion_matrix,
+    make_confusion_matrix_table,
     make_count_sentences,
-    make_table_rows,
+    make_validation_table_rows,
 )
 from ioi_eval.runs.references import MAX_SOLUTIONS, ReferenceOptions
 from ioi_eval.runs.score import run_name
@@ -189,11 +189,11 @@ def _print_validation(outcome: ValidatedSolutions, seconds: float, output: Outpu
         console.print_line("")
         console.print_table(
             HEADS,
-            [[*map(_clean_cell, row)] for row in make_table_rows(validation)],
+            [[*map(_clean_cell, row)] for row in make_validation_table_rows(validation)],
             right_aligned_heads=RIGHT,
             spare_heads=[HEADS[-1]],
         )
-        column_heads, lines = make_confusion_matrix(validation)
+        column_heads, lines = make_confusion_matrix_table(validation)
         if lines:
             console.print_line("")
             console.print_table(

@@ -33,7 +33,7 @@ from ioi_eval.reports.headline import make_difference_sentence as sentence_about
 from ioi_eval.reports.page import write_document
 from ioi_eval.reports.records import Measure, Summary, choose_author_noun, write_json
 from ioi_eval.reports.sections import format_model_name
-from ioi_eval.reports.summary import check_run, count_verdicts
+from ioi_eval.reports.summary import count_verdicts, read_valid_run_info
 from ioi_eval.rules.paired import MeanDifference, compute_mean_difference
 from ioi_eval.store.files import make_folder
 from ioi_eval.store.folder import list_fingerprint_changes, read_results
@@ -419,7 +419,7 @@ class Differences(Value):
 
 def find_differences(first_folder: Path, second_folder: Path, pairs: Sequence[ModelPair] = ()) -> Differences:
     """Compare two runs submission by submission. `pairs`: the result of `pair_models` for the same runs."""
-    old_info, new_info = check_run(first_folder), check_run(second_folder)
+    old_info, new_info = read_valid_run_info(first_folder), read_valid_run_info(second_folder)
     edited_problems = new_info.fingerprint.list_edited_problems(old_info.fingerprint)
     author_nouns = {choose_author_noun(info.fingerprint.options) for info in (old_info, new_info)}
     old_rows = dict[tuple[str, str], JudgedRow]()

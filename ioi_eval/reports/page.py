@@ -63,11 +63,11 @@ from ioi_eval.reports.records import (
 from ioi_eval.reports.summary import (
     SUMMARY,
     RowCallback,
-    RowCounter,
     RowCounts,
-    check_run,
-    convert_from_plain,
-    convert_to_plain,
+    RunSummaryBuilder,
+    convert_from_msgpack_value,
+    convert_to_msgpack_value,
+    read_valid_run_info,
     summarize_run,
 )
 from ioi_eval.reports.tables import TESTS, TestsTableState, open_tests_table
@@ -537,7 +537,7 @@ def write_reports(
         into: Another folder for the report.
         on_progress: Called with the numbers of rows read and pages written.
     """
-    check_run(folder)
+    read_valid_run_info(folder)
     stamp, target = ReportStamp.of(folder, options or ReportOptions()), into or folder
     for name in (SUMMARY, REPORT, PAGE, FOLDER, TESTS, INDEX, ROWS):
         remove_stale_drafts(target / name, min_idle_s=_DRAFT_LIFETIME_S)
@@ -585,7 +585,7 @@ def _write_report(
         report_cache.open_submission_lists(read_tasks(folder)) as submission_lists,
         contextlib.ExitStack() as exit_stack,
     ):
-        row_counter = RowCounter(folder, options, None if old_index is None else old_index.reading)
+        summary_builder = RunSummaryBuilder(folder, options, None if old_index is None else old_index.reading)
         first_offset = counted_from = 0 if old_index is None else old_index.covered.size
         if target == folder:
             tests_table = exit_stack.enter_context(
@@ -593,20 +593,20 @@ def _write_report(
             )
             row_callbacks.append(tests_table.add)
             first_offset = 0 if old_index is None else min(first_offset, old_index.tests.begin)
-        row_counter.read_rows(
+        summary_builder.read_rows(
             submission_lists.add,
             *row_callbacks,
             progress_counter.add,
-            begin=first_offset,
-            counted_from=counted_from,
-            end=report_cache.covered.size,
+            begin_offset=first_offset,
+            count_start_offset=counted_from,
+            end_offset=report_cache.covered.size,
             find_counted_keys=submission_lists.find_already_listed_keys,
         )
         submission_lists.write_remaining_rows()
         exit_stack.close()
         if target == folder:
             tests_state = tests_table.reusable_state
-        reusable_counts, run = row_counter.reusable_counts, row_counter.make_summary()
+        counts_for_next_report, run = summary_builder.counts_for_next_report, summary_builder.make_summary()
         write_json(target / SUMMARY, run)
         page_choice = choose_pages(run, options)
         validation, model_pages = (
@@ -633,7 +633,7 @@ def _write_report(
             progress_counter,
             old_manifest,
         )
-        report_cache.write(reusable_counts, submission_lists, tests_state)
+        report_cache.write(counts_for_next_report, submission_lists, tests_state)
         return run
 
 
@@ -687,7 +687,9 @@ class ReportCache:
         self._target, self._sources_hash = target, sources_hash
         self._draft_file = make_draft_path(target / ROWS)
         stored_index = read_value(
-            target / INDEX, ReportIndex, decode=partial(msgspec.msgpack.decode, dec_hook=convert_from_plain)
+            target / INDEX,
+            ReportIndex,
+            decode=partial(msgspec.msgpack.decode, dec_hook=convert_from_msgpack_value),
         )
         index = stored_index if stored_index is not None and stored_index.made_of == sources_hash else None
         pages = ReportManifest.read(target / FOLDER)
@@ -705,7 +707,7 @@ class ReportCache:
                 rows_hash = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError:
             return False
-        return rows_hash == index.rows and index.tests.is_prefix_of(self._target / TESTS)
+        return rows_hash == index.rows and index.tests.matches_start_of(self._target / TESTS)
 
     @contextlib.contextmanager
     def open_submission_lists(self, tasks: dict[str, Task]) -> Iterator[SubmissionLists]:
@@ -742,7 +744,7 @@ class ReportCache:
             tests=tests_state,
         )
         self._draft_file.replace(self._target / ROWS)
-        replace(self._target / INDEX, [msgspec.msgpack.encode(index, enc_hook=convert_to_plain)])
+        replace(self._target / INDEX, [msgspec.msgpack.encode(index, enc_hook=convert_to_msgpack_value)])
 
 
 def _hash_complete_rows(

@@ -61,7 +61,7 @@ from ioi_eval.reports.submissions import (
     list_limit_names_and_values,
     make_submission_document,
 )
-from ioi_eval.reports.summary import measure_limit_usage
+from ioi_eval.reports.summary import compute_limit_usage_steps
 from ioi_eval.reports.trust import TRUST
 from ioi_eval.rules.scoring import find_outcome_name
 from ioi_eval.store.files import make_draft_path, read_value, write_error
@@ -556,7 +556,7 @@ class TestStatistics(msgspec.Struct):
         self.solved[model] += is_solved
         share = result.points / (result.max_points or 1)
         self.shares[11 if share > 1 - 1e-9 else math.ceil(10 * max(0.0, share) - 1e-9)] += 1
-        for resource, steps in measure_limit_usage(result, task) if task else ():
+        for resource, steps in compute_limit_usage_steps(result, task) if task else ():
             if resource == "time":
                 self.times[steps, is_solved] += 1
         for test in result.tests:

@@ -108,20 +108,24 @@ def count_confusions(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verd
 # --- a solution ------------------------------------------------------------------------------------
 
 
-def check_solution(case: KeyedExpectation, problem: Problem, result: SubmissionResult) -> SolutionCheck:
+def check_solution(
+    keyed_expectation: KeyedExpectation, problem: Problem, result: SubmissionResult
+) -> SolutionCheck:
     """Return a solution's result with all its expectations."""
     tests = {test.test_name: test for test in result.tests}
     points_share = _compute_points_share(problem, result)
-    checks = [_check_keyword(expectation, tests, points_share) for expectation in case.words]
-    if case.score is not None:
-        checks.append(_check_score(case, case.score, problem, result, tests))
+    checks = [
+        _check_expected_keyword(expectation, tests, points_share) for expectation in keyed_expectation.words
+    ]
+    if keyed_expectation.score is not None:
+        checks.append(_check_score(keyed_expectation, keyed_expectation.score, problem, result, tests))
     by_subtask = {check.subtask: check for check in checks if check.subtask}
     subtask_checks = ((subtask, by_subtask.get(subtask.subtask)) for subtask in result.subtasks)
     return SolutionCheck(
-        key=case.key,
-        problem=case.problem,
-        solution=case.solution,
-        expected=case.expected,
+        key=keyed_expectation.key,
+        problem=keyed_expectation.problem,
+        solution=keyed_expectation.solution,
+        expected=keyed_expectation.expected,
         status=result.verdict,
         compiles=result.compiles,
         compile_output="" if result.compiles else shorten(result.compile_output, _MAX_COMPILE_OUTPUT),
@@ -154,18 +158,22 @@ def _compute_points_share(problem: Problem, result: SubmissionResult) -> float:
     return min(result.points / max_points, math.nextafter(1.0, 0.0)) if max_points else 0.0
 
 
-def _check_keyword(expectation: Expectation, tests: Mapping[str, TestResult], share: float) -> Check:
-    """Return the check of an expected keyword. `share`: the submission's share of the points."""
+def _check_expected_keyword(
+    expectation: Expectation, tests: Mapping[str, TestResult], points_share: float
+) -> Check:
+    """Return the check of an expected keyword. `points_share`: the submission's share of the points."""
     executed_tests = _select_executed_tests(expectation.tests, tests)
     check = _make_check(
         expectation.subtask,
         expectation.word,
         executed_tests,
         score=min((test.score for test in executed_tests), default=0.0),
-        agrees=is_expectation_met(expectation, tests, share=share),
+        agrees=is_expectation_met(expectation, tests, share=points_share),
     )
     return (
-        msgspec.structs.replace(check, status=Verdict.AC) if share >= 1 and not expectation.subtask else check
+        msgspec.structs.replace(check, status=Verdict.AC)
+        if points_share >= 1 and not expectation.subtask
+        else check
     )
 
 
@@ -267,7 +275,7 @@ def _suggest_keyword(keyword: str) -> str:
 # --- expected and actual verdicts --------------------------------------------------------------------
 
 
-def make_table_rows(outcome: Validation) -> Iterator[list[str]]:
+def make_validation_table_rows(outcome: Validation) -> Iterator[list[str]]:
     """Yield a row for each solution and for each subtask with an expectation. `HEADS` has the columns."""
     last_problem = ""
     for solution in outcome.solutions:
@@ -302,7 +310,7 @@ def _format_points(part: float, whole: float) -> str:
     return f"{format_number(part)} of {format_number(whole)}"
 
 
-def make_confusion_matrix(outcome: Validation) -> tuple[list[str], list[list[str]]]:
+def make_confusion_matrix_table(outcome: Validation) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of the confusion matrix: expected keywords by verdicts."""
     present_statuses = {status for row in outcome.confusion.values() for status in row}
     statuses = [status for status in STATUS_ORDER[::-1] if status in present_statuses]
@@ -314,7 +322,7 @@ def make_confusion_matrix(outcome: Validation) -> tuple[list[str], list[list[str
 # --- differences and their evidence ------------------------------------------------------------------
 
 
-def describe_differences(outcome: Validation) -> Iterator[tuple[str, list[str]]]:
+def describe_failed_expectations(outcome: Validation) -> Iterator[tuple[str, list[str]]]:
     """Yield a sentence for each difference, and the lines of its evidence."""
     for solution in outcome.differing:
         for check in solution.differences:
@@ -358,7 +366,7 @@ def format_evidence_line(test: TestResult) -> str:
 
 def make_sections(outcome: Validation) -> Iterator[Section]:
     """Yield the sections of a validation's report."""
-    column_heads, counts = make_confusion_matrix(outcome)
+    column_heads, counts = make_confusion_matrix_table(outcome)
     yield Section(
         title="Expected against got",
         lead=f"{describe_conclusion(outcome)}.",
@@ -368,7 +376,7 @@ def make_sections(outcome: Validation) -> Iterator[Section]:
         ],
         table=TableBlock(
             heads=[head.capitalize() for head in HEADS],
-            rows=[[*row[:1], row[1].strip(), *row[2:]] for row in make_table_rows(outcome)],
+            rows=[[*row[:1], row[1].strip(), *row[2:]] for row in make_validation_table_rows(outcome)],
             align="".join("r" if head in RIGHT else "l" for head in HEADS),
         ),
         notes=list(_make_limit_notes(outcome)),
@@ -381,7 +389,8 @@ def make_sections(outcome: Validation) -> Iterator[Section]:
     )
     if outcome.differences:
         evidence = [
-            CodeLines(sentence=sentence, lines=lines) for sentence, lines in describe_differences(outcome)
+            CodeLines(sentence=sentence, lines=lines)
+            for sentence, lines in describe_failed_expectations(outcome)
         ]
         yield Section(title="Differences", level=3, lines=evidence)
 

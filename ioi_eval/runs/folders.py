@@ -25,7 +25,7 @@ from ioi_eval.reports import (
 )
 from ioi_eval.reports.comparison import Differences, find_differences, pair_models
 from ioi_eval.reports.pages import OnProgress
-from ioi_eval.reports.summary import parse_column_value, read_traits
+from ioi_eval.reports.summary import parse_column_value, read_problem_traits
 from ioi_eval.runs.events import (
     OnEvent,
     ReportFinished,
@@ -221,7 +221,7 @@ def convert_rows_to_run(file: Path, runs_folder: Path) -> Path:
     hash_and_check(file)
     years = dict[str, set[int | None]]()
     for row in _read_result_rows(file):  # read all rows once, to raise errors before anything is written
-        years.setdefault(row["problem_id"], set()).add(read_traits(row).year)
+        years.setdefault(row["problem_id"], set()).add(read_problem_traits(row).year)
     with ResultLog.open(
         folder,
         Fingerprint(dump=""),
@@ -231,7 +231,7 @@ def convert_rows_to_run(file: Path, runs_folder: Path) -> Path:
         for row in _read_result_rows(file):
             # Use the same label as `score` if several years have a problem of this id.
             if len(years[row["problem_id"]]) > 1:
-                row["problem_id"] += f"@{read_traits(row).year or 'none'}"
+                row["problem_id"] += f"@{read_problem_traits(row).year or 'none'}"
             journal.record_result(row, is_earlier=True)
         journal.start_run()
     return folder
@@ -249,7 +249,7 @@ def _read_result_rows(file: Path) -> Iterator[dict[str, Any]]:
         known_keys.add(result_row["key"])
         problem = result_row["problem_id"]
         points = {subtask["subtask"]: subtask["points"] for subtask in result_row["all_subtasks_results"]}
-        year = read_traits(result_row).year
+        year = read_problem_traits(result_row).year
         first_points, first_row = points_by_problem.setdefault((problem, year), (points, row_number))
         if points != first_points:
             points_total, first_total = math.fsum(points.values()), math.fsum(first_points.values())

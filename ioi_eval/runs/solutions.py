@@ -34,7 +34,7 @@ from ioi_eval.problems import Problems
 from ioi_eval.problems.package import ARCHIVES
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.records import VALIDATION, Validation, write_json
-from ioi_eval.reports.validation import describe_conclusion, describe_differences, make_validation
+from ioi_eval.reports.validation import describe_conclusion, describe_failed_expectations, make_validation
 from ioi_eval.rules.calibration import (
     Calibration,
     TimeRatio,
@@ -91,7 +91,7 @@ class ValidatedSolutions(Value):
 
     def differences(self) -> list[tuple[str, list[str]]]:
         """Return a sentence for each difference, with lines that show the evidence."""
-        return list(describe_differences(self.validation))
+        return list(describe_failed_expectations(self.validation))
 
 
 class _ValidationPlan(Value):

@@ -17,7 +17,7 @@ from ioi_eval.reports import sections, write_reports
 from ioi_eval.reports.document import choose_score_colour_class
 from ioi_eval.reports.records import find_missing_points_cause
 from ioi_eval.reports.sections import bin_difficulties
-from ioi_eval.reports.summary import read_traits
+from ioi_eval.reports.summary import read_problem_traits
 from ioi_eval.store.folder import Progress, write_progress
 
 WITH_SAMPLE = msgspec.structs.replace(
@@ -124,7 +124,7 @@ def test_only_zero_and_full_share_get_extreme_shades(share: float, expected: str
     ("value", "expected"), [("2024-05-31T12:00:00Z", "2024-05-31"), ("soon", ""), (3, ""), ("2024-13-01", "")]
 )
 def test_contest_date_is_read_as_day(value: object, expected: str) -> None:
-    assert read_traits({"contest_date": value}).date == expected
+    assert read_problem_traits({"contest_date": value}).date == expected
 
 
 def test_points_by_language_count_only_submissions_in_that_language(tmp_path: Path) -> None:

@@ -21,7 +21,12 @@ from ioi_eval.reports.medals import ContestYear, load_bundled_contest_years
 from ioi_eval.reports.page import make_run_document
 from ioi_eval.reports.sections import make_group_sort_key, make_run_entries
 from ioi_eval.reports.sections import make_medals_section as sections_medals
-from ioi_eval.reports.summary import ProblemTraits, make_attempt, measure_limit_usage, read_traits
+from ioi_eval.reports.summary import (
+    ProblemTraits,
+    compute_limit_usage_steps,
+    make_attempt,
+    read_problem_traits,
+)
 from ioi_eval.rules.selection import Budget
 from ioi_eval.store.tasks import Task
 
@@ -107,7 +112,7 @@ def test_pass_at_k_counts_target_subtask_as_passed(tmp_path: Path) -> None:
     ],
 )
 def test_problem_traits_ignore_invalid_columns(columns: dict[str, Any], traits: ProblemTraits) -> None:
-    assert read_traits(columns) == traits
+    assert read_problem_traits(columns) == traits
 
 
 def test_difficulties_are_sorted_by_level_then_number() -> None:
@@ -137,7 +142,7 @@ def test_resource_use_is_rounded_up_to_next_step_of_limit(seconds: float, step: 
     """A value above the limit never counts as within it."""
     test = msgspec.structs.replace(result(submission("a")).tests[0], cpu_time=seconds, memory=None)
     judged_result = msgspec.structs.replace(result(submission("a")), tests=(test,))
-    assert list(measure_limit_usage(judged_result, Task(sha256="", cpu_time=1.0, memory=1 << 20))) == [
+    assert list(compute_limit_usage_steps(judged_result, Task(sha256="", cpu_time=1.0, memory=1 << 20))) == [
         ("time", step)
     ]
 

@@ -19,7 +19,7 @@ from ioi_eval.models import Problem, Submission
 from ioi_eval.reports import page, pages, summarize_run, write_reports
 from ioi_eval.reports import tables as tests_table
 from ioi_eval.reports.records import PageChoice
-from ioi_eval.reports.summary import RowCounter
+from ioi_eval.reports.summary import RunSummaryBuilder
 from ioi_eval.store.tasks import Task, write_tasks
 
 MADE_OF = Fingerprint(dump="d" * 64)
@@ -42,9 +42,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     ):
         monkeypatch.setattr(module, name, value)
     counts = list[int]()
-    read_rows: Callable[..., None] = RowCounter.read_rows
+    read_rows: Callable[..., None] = RunSummaryBuilder.read_rows
 
-    def counting(self: RowCounter, *more: Any, **keywords: Any) -> None:
+    def counting(self: RunSummaryBuilder, *more: Any, **keywords: Any) -> None:
         counts.append(0)
 
         def count(row: object, found_row: object, offset: int) -> None:
@@ -52,7 +52,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
         read_rows(self, *more, count, **keywords)
 
-    monkeypatch.setattr(RowCounter, "read_rows", counting)
+    monkeypatch.setattr(RunSummaryBuilder, "read_rows", counting)
     yield counts
 
 
