@@ -42,7 +42,7 @@ from ioi_eval.problems.collection import LeftOut
 from ioi_eval.rules.extraction import ANSWERS, CodeRepairs, Extraction, join_answer_text
 from ioi_eval.rules.json_tests import parse_list
 from ioi_eval.rules.shards import Shard
-from ioi_eval.store.packed import Keys, NamesByKey
+from ioi_eval.store.packed import NamesByKey, PackedKeys
 from ioi_eval.store.rows import MODEL_COLUMNS, as_json_value, read_model_name
 
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
@@ -752,7 +752,7 @@ class DumpReader:
         # Flags of the selected rows: 1 if the second pass has read the row.
         self._reread_flags = None if selected_keys is None else bytearray(len(selected_keys))
         self.unselected_keys: set[str] = set()
-        self._keys_of_other_shards = Keys()
+        self._keys_of_other_shards = PackedKeys()
         self.left_out_counts, self.note_counts = Counter[str](), Counter[str]()
         # Number of the rows without an id that were read, by the hash of their content.
         self.equal_row_counts = Counter[str]()

@@ -243,7 +243,7 @@ class Artifacts:
         prepared = self._prepared.get(problem_key)
         if prepared is None or prepared.problem is not problem:
             prepared = PreparedProblem(problem, self._limits)
-            self._prepared.keep(problem_key, prepared, count_problem_cache_entries(problem))
+            self._prepared.put(problem_key, prepared, count_problem_cache_entries(problem))
         return prepared
 
     async def build_problem_programs(self, problem: PreparedProblem) -> ProblemPrograms:

@@ -35,7 +35,7 @@ from ioi_eval.reports.records import Measure, Summary, choose_author_noun, write
 from ioi_eval.reports.sections import format_model_name
 from ioi_eval.reports.summary import count_verdicts, read_valid_run_info
 from ioi_eval.rules.paired import MeanDifference, compute_mean_difference
-from ioi_eval.store.files import make_folder
+from ioi_eval.store.files import create_folder_if_missing
 from ioi_eval.store.folder import list_fingerprint_changes, read_results
 from ioi_eval.store.rows import ROW_KEY_PREFIX, read_model_name
 
@@ -80,7 +80,7 @@ def write_comparison(
     runs: Sequence[ComparedRun], folder: Path, run_differences: Differences | None = None
 ) -> Path:
     """Write comparison.json, comparison.md and comparison.html. Return the path of the HTML file."""
-    make_folder(folder)
+    create_folder_if_missing(folder)
     if run_differences is not None:
         write_json(folder / DIFFERENCES, run_differences)
     write_json(folder / f"{_NAME}.json", runs)

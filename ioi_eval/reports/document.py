@@ -374,7 +374,7 @@ class Document(Value):
         """Return the bar of tabs, which is the same on the pages in report/."""
         if not (self.in_parts or self.tab):
             return []
-        present_parts = {name for name, _ in self.parts} | (
+        present_parts = {name for name, _ in self.sections_by_tab_or_column} | (
             {SUBMISSIONS} if self.lists_submissions else set()
         )
         report_href, list_href = ("", f"{FOLDER}/{ALL}") if self.in_parts else ("../report.html", ALL)

@@ -15,7 +15,7 @@ import msgspec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.values import Value
-from ioi_eval.store.files import raise_read_errors
+from ioi_eval.store.files import convert_read_errors
 
 _FORM = "Expected a table for each year, such as [2024] with gold = 359.71, or the same as JSON"
 
@@ -112,7 +112,7 @@ def load_bundled_contest_years() -> dict[int, ContestYear]:
 def read_contests(path: Path) -> dict[int, ContestYear]:
     """Return the medal cut-offs of this package and of a user's TOML or JSON file, which has priority."""
     try:
-        with raise_read_errors(path):
+        with convert_read_errors(path):
             content, is_json = path.read_text("utf-8"), path.suffix.lower() == ".json"
         table = msgspec.json.decode(require_shallow(content)) if is_json else tomllib.loads(content)
     except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError) as error:

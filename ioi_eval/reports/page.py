@@ -74,7 +74,7 @@ from ioi_eval.reports.tables import TESTS, TestsTableState, open_tests_table
 from ioi_eval.reports.trust import make_trusted_problems_section
 from ioi_eval.reports.validation import make_sections
 from ioi_eval.rules.scoring import ScoreMode
-from ioi_eval.store.files import make_draft_path, read_value, remove_stale_drafts, replace
+from ioi_eval.store.files import make_draft_path, read_value, remove_abandoned_file_drafts, replace
 from ioi_eval.store.folder import RESULTS
 from ioi_eval.store.tasks import Task, read_tasks
 
@@ -540,7 +540,7 @@ def write_reports(
     read_valid_run_info(folder)
     stamp, target = ReportStamp.of(folder, options or ReportOptions()), into or folder
     for name in (SUMMARY, REPORT, PAGE, FOLDER, TESTS, INDEX, ROWS):
-        remove_stale_drafts(target / name, min_idle_s=_DRAFT_LIFETIME_S)
+        remove_abandoned_file_drafts(target / name, min_idle_s=_DRAFT_LIFETIME_S)
     manifest = ReportManifest.read(target / FOLDER)
     has_files = all((target / name).is_file() for name in (REPORT, PAGE))
     is_same = (

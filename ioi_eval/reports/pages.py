@@ -64,14 +64,14 @@ from ioi_eval.reports.submissions import (
 from ioi_eval.reports.summary import compute_limit_usage_steps
 from ioi_eval.reports.trust import TRUST
 from ioi_eval.rules.scoring import find_outcome_name
-from ioi_eval.store.files import make_draft_path, read_value, write_error
+from ioi_eval.store.files import make_draft_path, make_write_error, read_value
 from ioi_eval.store.folder import (
     FAILURES,
     RESULTS,
     RUN,
     is_being_written,
-    read_confinements,
-    read_row_at,
+    read_row_at_offset,
+    read_sandbox_confinements,
 )
 from ioi_eval.store.resources import compute_code_digest
 from ioi_eval.store.rows import as_label, as_number, read_model_name, read_result, shorten
@@ -418,7 +418,7 @@ def write_pages(
             _write_html(draft / name, page)
         coloured_keys, confinement_reports = (
             submission_lists.find_keys_of_highlighted_code(),
-            read_confinements(folder),
+            read_sandbox_confinements(folder),
         )
         manifest = ReportManifest(
             stamp=report_stamp,
@@ -435,7 +435,7 @@ def write_pages(
             name = make_submission_page_filename(key)
             if old_pages.has_valid_page(offset, key, repeats) and old_pages.link_unchanged_page(name, draft):
                 continue
-            row = read_row_at(folder, offset, confinement_reports)
+            row = read_row_at_offset(folder, offset, confinement_reports)
             has_colours = coloured_keys is None or key in coloured_keys
             task, result = submission_lists.tasks.get(row["problem_id"]), read_result(row)
             page_document = make_submission_document(row, result, task, selection, coloured=has_colours)
@@ -444,7 +444,7 @@ def write_pages(
         shutil.rmtree(target_folder / FOLDER, ignore_errors=True)
         draft.rename(target_folder / FOLDER)
     except OSError as error:
-        raise write_error(target_folder / FOLDER, error) from error
+        raise make_write_error(target_folder / FOLDER, error) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
@@ -961,7 +961,7 @@ class ReportStamp(Value):
             other_files.update(name.encode())
             if name == TASKS:
                 judge_base.update(content)
-        judge_base.update(msgspec.json.encode(read_confinements(folder), order="sorted"))
+        judge_base.update(msgspec.json.encode(read_sandbox_confinements(folder), order="sorted"))
         return cls(
             program=_compute_sources_hash(),
             size=size_bytes,

@@ -66,11 +66,11 @@ from ioi_eval.store.folder import (
     RunInfo,
     add_line_to_errors,
     is_being_written,
+    raise_duplicate_key_error,
     read_failures,
     read_info,
     read_progress,
     read_results,
-    refuse_duplicate_key,
 )
 from ioi_eval.store.rows import as_label, as_number, read_model_name
 from ioi_eval.store.tasks import Task, read_tasks
@@ -676,7 +676,7 @@ class RunSummaryBuilder:
             for offset, row, result in read_results(self._folder, begin_offset, end_offset):
                 if offset >= count_start_offset:
                     if row["key"] in new_keys:
-                        refuse_duplicate_key(self._folder, row["key"])
+                        raise_duplicate_key_error(self._folder, row["key"])
                     new_keys.add(row["key"])
                     self._refuse_different_subtasks(result, offset)
                     self._count_row(row, result)
@@ -685,7 +685,7 @@ class RunSummaryBuilder:
         already_counted_keys = find_counted_keys({*new_keys, *self._failures}) if count_start_offset else ()
         for key in already_counted_keys:
             if key in new_keys:
-                refuse_duplicate_key(self._folder, key)
+                raise_duplicate_key_error(self._folder, key)
             self._failures.pop(key, None)
 
     def _refuse_different_subtasks(self, result: SubmissionResult, row_offset: int) -> None:

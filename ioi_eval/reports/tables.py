@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from ioi_eval.model.values import SubmissionResult, TestResult, Value
 from ioi_eval.reports.records import ReportOptions, Summary
 from ioi_eval.reports.summary import read_valid_run_info, summarize_run
-from ioi_eval.store.files import make_draft_path, write_error
+from ioi_eval.store.files import make_draft_path, make_write_error
 from ioi_eval.store.folder import read_failures, read_results
 from ioi_eval.store.rows import TEST_COLUMNS, read_model_name
 
@@ -194,7 +194,7 @@ def open_tests_table(folder: Path, old_table_state: TestsTableState | None = Non
                 table.abandon()
         draft_file.replace(folder / TESTS)
     except OSError as error:
-        raise write_error(folder / TESTS, error) from error
+        raise make_write_error(folder / TESTS, error) from error
     finally:
         draft_file.unlink(missing_ok=True)
 

@@ -60,7 +60,7 @@ from ioi_eval.runs.work import (
     open_judge,
 )
 from ioi_eval.store import Store
-from ioi_eval.store.folder import read_limits_by_label, read_rows, write_rejected_rows
+from ioi_eval.store.folder import read_limits_by_problem_label, read_rows, write_rejected_rows
 from ioi_eval.store.rows import read_result
 
 
@@ -162,7 +162,7 @@ async def validate(
         keys, judged_problems = {case.key for case in plan.cases}, plan.work.problems
         results = {row["key"]: read_result(row) for row in read_rows(setup.folder) if row["key"] in keys}
         failures = {**plan.unjudgeable, **setup.read_failures(keys - results.keys())}
-        limits = read_limits_by_label(setup.folder, judged_problems)
+        limits = read_limits_by_problem_label(setup.folder, judged_problems)
         result = make_validation(plan.cases, judged_problems, results, failures, limits)
         write_rejected_rows(setup.folder, plan.rejected)
     write_json(setup.folder / VALIDATION, result)

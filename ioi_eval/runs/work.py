@@ -53,11 +53,11 @@ from ioi_eval.store import Store, rows
 from ioi_eval.store.folder import (
     Fingerprint,
     MeasuredLimit,
-    check_folder,
     has_measured_limits,
     hash_limit_inputs,
     read_failures,
     read_limits,
+    refuse_folder_without_run,
     write_limits,
 )
 from ioi_eval.store.result_log import ResultLog
@@ -148,7 +148,7 @@ class RunSetup(NamedTuple):
 
         Raises InputError if the folder contains files that do not belong to a run.
         """
-        check_folder(Path(folder))
+        refuse_folder_without_run(Path(folder))
         return cls(
             Path(folder),
             engine or EngineChoice(),

@@ -21,12 +21,12 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.values import Value
 from ioi_eval.store.files import (
-    Lines,
+    LineFile,
     Lock,
-    make_folder,
+    create_folder_if_missing,
     read_complete_lines,
+    remove_abandoned_file_drafts,
     remove_incomplete_line,
-    remove_stale_drafts,
     replace,
 )
 from ioi_eval.store.folder import (
@@ -45,11 +45,11 @@ from ioi_eval.store.folder import (
     ResultHead,
     RunInfo,
     add_line_to_errors,
-    check_folder,
     decode_lines,
     list_fingerprint_changes,
+    raise_duplicate_key_error,
     read_info,
-    refuse_duplicate_key,
+    refuse_folder_without_run,
 )
 from ioi_eval.store.resources import compute_code_digest
 from ioi_eval.store.rows import as_json_value, compact_row, expand_row, read_result
@@ -193,7 +193,7 @@ class ResultLog:
             None  # content of the next file _EXPECTED_KEYS; None if it is written
         )
         # Files for new results and for new failures. None until the first row is written.
-        self._open_files: tuple[Lines, Lines] | None = None
+        self._open_files: tuple[LineFile, LineFile] | None = None
 
     @classmethod
     def open(
@@ -231,7 +231,7 @@ class ResultLog:
                 field="reuse",
                 remedy="Leave out `fresh` or `reuse`, or choose another out=FOLDER",
             )
-        is_new = make_folder(folder)
+        is_new = create_folder_if_missing(folder)
         lock = Lock(folder / LOCK).__enter__()
         run_info = msgspec.structs.replace(
             _make_run_info(fingerprint, settings or {}), shard=shard, merged=tuple(map(str, merged))
@@ -352,10 +352,10 @@ class ResultLog:
     def _read_folder(self, fresh: bool) -> None:
         """Index the folder's run, and compare it with this call."""
         for name in (RUN, RESULTS, FAILURES, INDEX):
-            remove_stale_drafts(self.folder / name)
+            remove_abandoned_file_drafts(self.folder / name)
         self._stored_info = read_info(self.folder)
         if self._stored_info is None:
-            check_folder(self.folder)
+            refuse_folder_without_run(self.folder)
         elif fresh or self._stored_info.replacing:
             self._discards_earlier_run = True
         else:
@@ -387,7 +387,7 @@ class ResultLog:
         """
         for offset, row in decode_lines(self.folder / RESULTS, ResultHead, self._indexed_bytes):
             if not self._index_result(offset, row, problems.get(row.problem_id, "")):
-                refuse_duplicate_key(self.folder, row.key)
+                raise_duplicate_key_error(self.folder, row.key)
         self._hash_new_results()
         for offset, row in decode_lines(self.folder / EARLIER, ResultHead):
             self._index_identities(_EARLIER_SOURCE, offset, row, row.problem_sha256)
@@ -537,7 +537,7 @@ class ResultLog:
         assert self._stored_info is not None, "there are rows"
         results_path, problem_digests = self.folder / RESULTS, self._stored_info.fingerprint.problems
         moved_offsets = {offset for (offset,) in self._execute("SELECT offset FROM results WHERE superseded")}
-        earlier_file = Lines(self.folder / EARLIER)
+        earlier_file = LineFile(self.folder / EARLIER)
         for offset, row in decode_lines(results_path, dict[str, Any]):
             if offset in moved_offsets:
                 problem_digest = problem_digests.get(row.get("problem_id", ""), "")
@@ -603,7 +603,7 @@ class ResultLog:
         self._stale_failures += row["key"] in self.failed
         self._index_failure(offset, msgspec.convert(row, FailureHead))
 
-    def _start_run_and_open_files(self) -> tuple[Lines, Lines]:
+    def _start_run_and_open_files(self) -> tuple[LineFile, LineFile]:
         """Return the open files for results and failures. Start the run if necessary."""
         if self._open_files is None:
             self.start_run()
@@ -611,10 +611,10 @@ class ResultLog:
                 self._write_info(replacing=False)
         return self._open_writers()
 
-    def _open_writers(self) -> tuple[Lines, Lines]:
+    def _open_writers(self) -> tuple[LineFile, LineFile]:
         """Return the open files for results and failures."""
         if self._open_files is None:
-            self._open_files = Lines(self.folder / RESULTS), Lines(self.folder / FAILURES)
+            self._open_files = LineFile(self.folder / RESULTS), LineFile(self.folder / FAILURES)
         return self._open_files
 
     # --- run.json ---

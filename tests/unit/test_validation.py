@@ -53,7 +53,7 @@ from ioi_eval.store.folder import (
     MeasuredLimit,
     hash_limit_inputs,
     read_limits,
-    read_limits_by_label,
+    read_limits_by_problem_label,
     write_limits,
 )
 from ioi_eval.store.result_log import ResultLog
@@ -443,10 +443,10 @@ async def test_recorded_time_limit_is_not_measured_again(tmp_path: Path) -> None
     limits = TimeLimits(judge, read_limits(tmp_path))
     assert (await limits.with_limits(problem)).limits.cpu_time == 2.0
     assert judge.asked == []
-    assert read_limits_by_label(tmp_path, {"sum": problem})["sum"].solution == "slow.cpp"
+    assert read_limits_by_problem_label(tmp_path, {"sum": problem})["sum"].solution == "slow.cpp"
     other = unlimited({**TIMES, "slow.cpp": ("accepted", "0.9")})
     assert hash_limit_inputs(other) != hash_limit_inputs(problem)
-    assert read_limits_by_label(tmp_path, {"sum": other}) == {}
+    assert read_limits_by_problem_label(tmp_path, {"sum": other}) == {}
 
 
 async def test_time_limit_of_edited_problem_is_measured_again() -> None:

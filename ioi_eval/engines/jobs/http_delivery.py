@@ -636,7 +636,7 @@ class GzipCache:
         request_bytes = _base64_size(len(gzip_form))
         if content.size >= _MIN_PACKED_BYTES and request_bytes < _base64_size(content.size):
             sent_form = SentForm(data=gzip_form, is_gzip=True, request_bytes=request_bytes)
-            self._cache.keep(content.sha256, sent_form, len(gzip_form))
+            self._cache.put(content.sha256, sent_form, len(gzip_form))
 
     async def pack(self, content: Blob) -> Blob:
         """Return a content in memory, or with its gzip form if that is smaller in a request."""
@@ -657,7 +657,7 @@ class GzipCache:
                 sent_form = await self._running_compressions.call(
                     content.sha256, lambda: asyncio.to_thread(pack_content, content)
                 )
-            self._cache.keep(content.sha256, sent_form, len(sent_form.data))
+            self._cache.put(content.sha256, sent_form, len(sent_form.data))
         return sent_form
 
 

@@ -75,7 +75,13 @@ from ioi_eval.runs.work import (
     open_judge,
 )
 from ioi_eval.store import Store
-from ioi_eval.store.files import Lines, make_folder, read_value, remove_incomplete_line, replace
+from ioi_eval.store.files import (
+    LineFile,
+    create_folder_if_missing,
+    read_value,
+    remove_incomplete_line,
+    replace,
+)
 from ioi_eval.store.folder import (
     CONTEST,
     IN_PROGRESS,
@@ -278,7 +284,7 @@ class _PendingFolder:
 
     def resume(self, contest: Contest) -> None:
         """Let a contest judge the stored submissions, the oldest first."""
-        make_folder(self._folder)
+        create_folder_if_missing(self._folder)
         for row in sorted(self._rows, key=lambda row: float(row[AT])):
             contest.resume(row)
 
@@ -318,7 +324,7 @@ class _FolderRecord:
     def __init__(self, journal: ResultLog) -> None:
         self._journal, path = journal, journal.folder / RUNS
         remove_incomplete_line(path)
-        self._runs = Lines(path)
+        self._runs = LineFile(path)
 
     def save_result(self, row: Mapping[str, Any]) -> None:
         self._journal.record_result(row)
@@ -645,7 +651,7 @@ class _ReplyLog:
                 raise self._make_mismatch_error(f"replies of more than {max_turns} turns")
             self._replies[key] = prompt, reply
             budget.add_usage(reply.usage)
-        self._reply_file = Lines(path)
+        self._reply_file = LineFile(path)
 
     def _make_mismatch_error(self, unusable_replies: str) -> InputError:
         remedy = "Choose another out=FOLDER, or discard the replies with fresh=True"
