@@ -945,7 +945,7 @@ class DumpReader:
         elif self._reread_flags is None:
             self.selected_keys.add(entry.key, self._problems.label(problem) if problem else "")
         else:
-            self._reread_flags[self.selected_keys.name_index(entry.key)] = True
+            self._reread_flags[self.selected_keys.find_key_index(entry.key)] = True
         # Olympiads use the same short name in several years. Only problems of olympiads have subtasks.
         if entry.year is None and problem is not None and problem.year is not None and problem.subtasks:
             self.note_counts[_NOTE_NO_YEAR] += 1
@@ -962,7 +962,7 @@ class DumpReader:
     def _find_exclusion_reason(self, key: str) -> str:
         """Return why the row with this key is not selected, or an empty string."""
         keys, limit = self._selection.keys, self._selection.limit
-        index = self.selected_keys.name_index(key)
+        index = self.selected_keys.find_key_index(key)
         if self._reread_flags is not None:
             return _OTHER_ROW if index < 0 else _DUPLICATE_ROW if self._reread_flags[index] else ""
         if index >= 0 or key in self._keys_of_other_shards:

@@ -74,7 +74,7 @@ from ioi_eval.store.folder import (
     read_sandbox_confinements,
 )
 from ioi_eval.store.resources import compute_code_digest
-from ioi_eval.store.rows import as_label, as_number, read_model_name, read_result, shorten
+from ioi_eval.store.rows import as_number, convert_to_label, read_model_name, read_result, shorten
 from ioi_eval.store.tasks import TASKS, Task
 
 # Maximum number of submissions in a run whose programs are all coloured. In a larger run, only the best
@@ -172,7 +172,7 @@ class SubmissionLists:
     def add(self, row: Mapping[str, Any], result: SubmissionResult, row_offset: int) -> None:
         if row_offset < self._first_offset:
             return
-        attempt, language = as_number(row.get("solution_number")), as_label(row.get("language") or "")
+        attempt, language = as_number(row.get("solution_number")), convert_to_label(row.get("language") or "")
         list_row = SubmissionListRow.of(result, read_model_name(row), attempt, language)
         self._buffered_rows.append((*list_row, row_offset, hash_key_for_sampling(list_row.key)))
         if len(self._buffered_rows) == _MAX_BUFFERED:

@@ -72,7 +72,7 @@ from ioi_eval.store.folder import (
     read_progress,
     read_results,
 )
-from ioi_eval.store.rows import as_label, as_number, read_model_name
+from ioi_eval.store.rows import as_number, convert_to_label, read_model_name
 from ioi_eval.store.tasks import Task, read_tasks
 
 # Numbers of submissions, and values of k, for which curves have a point.
@@ -183,7 +183,7 @@ def read_problem_traits(row: Mapping[str, Any]) -> ProblemTraits:
         tags = _parse_tags(tags)
     tag_list = tags if isinstance(tags, list | tuple) else ()
     return ProblemTraits(
-        difficulty=as_label(difficulty) if isinstance(difficulty, str | int | float) else "",
+        difficulty=convert_to_label(difficulty) if isinstance(difficulty, str | int | float) else "",
         tags=tuple(sorted({tag for tag in tag_list if isinstance(tag, str) and tag})),
         year=int(year) if year is not None else None,
         date=_parse_date_or_empty(row.get("contest_date")),
@@ -708,7 +708,7 @@ class RunSummaryBuilder:
         tally = counts.tallies.setdefault((model, problem), self._create_tally())
         tally.add(
             make_attempt(row, result),
-            as_label(row.get("language") or ""),
+            convert_to_label(row.get("language") or ""),
             counts.causes.add_and_return_cause(result),
         )
         if (task := self._tasks.get(problem)) is not None:

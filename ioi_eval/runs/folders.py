@@ -38,7 +38,14 @@ from ioi_eval.runs.shards import find_shards, merge_shards
 from ioi_eval.runs.work import make_synchronous
 from ioi_eval.store.folder import Fingerprint, read_info
 from ioi_eval.store.result_log import ResultLog
-from ioi_eval.store.rows import ROW_KEY_PREFIX, as_json_value, as_number, expand_row, read_result, shorten
+from ioi_eval.store.rows import (
+    ROW_KEY_PREFIX,
+    as_json_value,
+    as_number,
+    read_result,
+    restore_compact_row,
+    shorten,
+)
 
 _COMPARISON = "runs/comparison"
 
@@ -226,7 +233,7 @@ def convert_rows_to_run(file: Path, runs_folder: Path) -> Path:
         folder,
         Fingerprint(dump=""),
         settings={_SOURCE_SETTING: str(file), "problems": "judged elsewhere"},
-        fresh=True,
+        discards_earlier_run=True,
     ) as journal:
         for row in _read_result_rows(file):
             # Use the same label as `score` if several years have a problem of this id.
@@ -271,7 +278,7 @@ def _make_result_row(columns: Mapping[str, Any], where: str, row_number: int) ->
     # In a table, columns that only exist in other rows are null.
     empty_columns = {name for name in (*_STRUCTURED_COLUMNS, *_DEFAULTS) if columns.get(name) is None}
     with _locate_row_errors(where, row_number):
-        columns = expand_row(
+        columns = restore_compact_row(
             {name: value for name, value in columns.items() if name not in empty_columns}, {}
         )
     row = {

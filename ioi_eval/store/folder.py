@@ -26,7 +26,7 @@ from ioi_eval.store.files import (
     read_value,
     replace,
 )
-from ioi_eval.store.rows import as_json_value, expand_confinement, expand_row, read_result
+from ioi_eval.store.rows import as_json_value, read_result, restore_compact_row, restore_row_confinement
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
 # Names of files of a contest: its start, participants' runs on their own inputs, models' replies, and reasons
@@ -157,7 +157,7 @@ def read_rows(
     """
     for offset, row in read_rows_with_offsets(folder, start, is_selected):
         with add_line_to_errors(folder / RESULTS, offset):
-            full_row = expand_row(row, {})
+            full_row = restore_compact_row(row, {})
         yield full_row
 
 
@@ -194,22 +194,22 @@ def read_rows_with_offsets(
     folder: Path, start: int = 0, is_selected: Callable[[ResultHead], bool] | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield offset and row of each row of results.jsonl. Tests of rows keep their stored form."""
-    confinements_by_name = read_sandbox_confinements(folder)
+    confinement_by_name = read_sandbox_confinements(folder)
     for offset, row in decode_lines(folder / RESULTS, dict[str, Any], start, is_selected, needs_key=True):
         confinement_name = row.get("confinement")
         # A row with an unknown name was written after run.json was read.
-        if isinstance(confinement_name, str) and confinement_name not in confinements_by_name:
-            confinements_by_name = read_sandbox_confinements(folder)
-        yield offset, expand_confinement(row, confinements_by_name)
+        if isinstance(confinement_name, str) and confinement_name not in confinement_by_name:
+            confinement_by_name = read_sandbox_confinements(folder)
+        yield offset, restore_row_confinement(row, confinement_by_name)
 
 
 def read_row_at_offset(
-    folder: Path, offset: int, confinements_by_name: Mapping[str, Mapping[str, Any]]
+    folder: Path, offset: int, confinement_by_name: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Return the row of results.jsonl at an offset, with a mapping for each test."""
     for _, row in decode_lines(folder / RESULTS, dict[str, Any], offset):
         with add_line_to_errors(folder / RESULTS, offset):
-            return expand_row(expand_confinement(row, confinements_by_name), {})
+            return restore_compact_row(restore_row_confinement(row, confinement_by_name), {})
     raise InputError(
         "a row was removed from the results", where=str(folder / RESULTS), remedy="Run the same command again"
     )

@@ -168,12 +168,12 @@ class NamesByKey(Mapping[str, str]):
                 self.names.append(name)
             self._name_index_by_key.append(self._index_by_name[name])
 
-    def name_index(self, key: str) -> int:
+    def find_key_index(self, key: str) -> int:
         """Return the index of a key, or -1 if it has no name."""
         return self.keys_in_order.find_index(key)
 
     def __getitem__(self, key: str) -> str:
-        if (index := self.name_index(key)) < 0:
+        if (index := self.find_key_index(key)) < 0:
             raise KeyError(key)
         return self.names[self._name_index_by_key[index]]
 

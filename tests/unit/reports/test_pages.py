@@ -389,9 +389,11 @@ def test_report_update_reads_each_row_once_and_new_rows_twice(
     """The second time to build its page."""
     folder = run(tmp_path / "run")
     added(folder, "new")
-    reads, truly = Counter[str](), store_folder.expand_confinement
+    reads, truly = Counter[str](), store_folder.restore_row_confinement
     monkeypatch.setattr(
-        store_folder, "expand_confinement", lambda row, *more: reads.update([row["key"]]) or truly(row, *more)
+        store_folder,
+        "restore_row_confinement",
+        lambda row, *more: reads.update([row["key"]]) or truly(row, *more),
     )
     write_reports(folder)
     assert (

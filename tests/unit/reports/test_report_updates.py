@@ -119,7 +119,7 @@ class History:
         return result_row(one, of, msgspec.structs.replace(judged_result, repeats=repeats))
 
     def add(self) -> None:
-        with ResultLog.open(self.folder, MADE_OF, any_compiler=True) as journal:
+        with ResultLog.open(self.folder, MADE_OF, allows_several_compilers=True) as journal:
             for _ in range(self.dice.randrange(1, 9)):
                 journal.record_result(self.row(*self.new()))
 
@@ -130,7 +130,7 @@ class History:
 
     def judge_failed(self) -> None:
         """Record results of failed submissions, and leave their lines in failures.jsonl."""
-        journal = ResultLog.open(self.folder, MADE_OF, any_compiler=True)
+        journal = ResultLog.open(self.folder, MADE_OF, allows_several_compilers=True)
         for key in sorted(journal.failed):
             journal.record_result(self.row(*self.of[key]))
         failures = (self.folder / "failures.jsonl").read_bytes()
@@ -138,10 +138,10 @@ class History:
         (self.folder / "failures.jsonl").write_bytes(failures)
 
     def rename(self) -> None:
-        with ResultLog.open(self.folder, MADE_OF, any_compiler=True) as journal:
+        with ResultLog.open(self.folder, MADE_OF, allows_several_compilers=True) as journal:
             gone = [key for key in sorted(journal.done) if self.dice.random() < 0.3]
             for key in gone:
-                journal.supersede(key)
+                journal.mark_superseded(key)
             journal.start_run()
             for key in gone:
                 sent, of = self.of[key]
@@ -204,7 +204,7 @@ def grown(folder: Path) -> History:
     history = History(folder, 7)
     write_run(folder, [history.row(*history.new()) for _ in range(14)], made_of=MADE_OF)
     write_reports(folder)
-    with ResultLog.open(folder, MADE_OF, any_compiler=True) as journal:
+    with ResultLog.open(folder, MADE_OF, allows_several_compilers=True) as journal:
         for _ in range(3):
             journal.record_result(history.row(*history.new()))
     return history
