@@ -29,7 +29,7 @@ from ioi_eval.reports.validation import (
     HEADS,
     RIGHT,
     make_confusion_matrix_table,
-    make_count_sentences,
+    make_validation_count_sentences,
     make_validation_table_rows,
 )
 from ioi_eval.runs.references import MAX_SOLUTIONS, ReferenceOptions
@@ -210,7 +210,7 @@ def _print_validation(outcome: ValidatedSolutions, seconds: float, output: Outpu
     print_failures({failure.key: failure.reason for failure in validation.unjudged}, outcome.out)
     if not output.is_silent:
         console.print_wrapped(outcome.conclusion)
-        for line in make_count_sentences(validation):
+        for line in make_validation_count_sentences(validation):
             console.print_wrapped(line)
         console.print_line(console.format_report_line(outcome.out))
 

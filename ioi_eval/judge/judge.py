@@ -250,7 +250,7 @@ class Judge:
         test_runner, problem = self._test_runner, setup.original_problem
         if setup.language is None:
             programs = await self._artifacts.build_problem_programs(prepared_problem)
-            program = setup.program(submission, None, programs)
+            program = setup.make_program(submission, None, programs)
             # Names of the tests that need a program. A submission of files has no program.
             test_names = (test.name for test in problem.tests if not is_answered_by_file(problem, test.name))
             missing_results = {
@@ -275,7 +275,7 @@ class Judge:
             if isinstance(build_result, CompileError):
                 result = score_submission(problem, submission, {}, compiles=False, checker=setup.checker_name)
                 return _add_build_details(result, submission, build_result)
-            program = setup.program(submission, build_result, programs)
+            program = setup.make_program(submission, build_result, programs)
             reference_check = None
             if programs.manager is not None or programs.checker is not None:
                 reference_check = ReferenceSolutionCheck(
@@ -521,7 +521,7 @@ class ReferenceSolutionCheck:
         build_result = await self._artifacts.build_submission(self._prepared, submission)
         if not isinstance(build_result, BuildSuccess):
             return None
-        program = setup.program(submission, build_result, self._programs)
+        program = setup.make_program(submission, build_result, self._programs)
         return msgspec.structs.replace(batch, problem=setup.problem, program=program)
 
 

@@ -390,7 +390,7 @@ class JudgingSetup:
         """The digest of the problem with the limits of the language."""
         return problem_digest(self.problem)
 
-    def program(
+    def make_program(
         self, submission: Submission, submission_build: BuildSuccess | None, programs: ProblemPrograms
     ) -> Program:
         """Return everything that the tests of a submission need.

@@ -139,7 +139,7 @@ class ShareBar(Value):
         return self.said or format_share(self.part, self.whole) + interval_text
 
     @property
-    def drawing(self) -> str:
+    def bar_svg(self) -> str:
         full_percent = 100 * self.part / self.whole if self.whole else 0.0
         return _METER.format(
             f"{full_percent:.2f}", *_format_interval_start_and_length(self.low, self.high, 0, 1)
@@ -160,7 +160,7 @@ class DifferenceBar(Value):
         return self.text
 
     @property
-    def drawing(self) -> str:
+    def bar_svg(self) -> str:
         zero, at = (
             _format_position_percent(value, self.min_value, self.max_value) for value in (0, self.value or 0)
         )
@@ -575,7 +575,7 @@ def _render_cell(cell: Cell, alignment: str) -> str:
     from markupsafe import escape
 
     if isinstance(cell, ShareBar | DifferenceBar):
-        return f'<td><div class="meter">{cell.drawing}<span>{escape(cell.text)}</span></div></td>'
+        return f'<td><div class="meter">{cell.bar_svg}<span>{escape(cell.text)}</span></div></td>'
     if isinstance(cell, VerdictSquares):
         return f"<td>{cell.html()}</td>"
     if isinstance(cell, Links):

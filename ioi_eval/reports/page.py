@@ -523,22 +523,22 @@ def write_reports(
     folder: Path,
     options: ReportOptions | None = None,
     *,
-    into: Path | None = None,
+    target_folder: Path | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> Summary:
-    """Write summary.json, report.md, report.html and the pages of report/ into a run's folder, or `into`.
+    """Write summary.json, report.md, report.html and the pages of report/ into `target_folder`.
 
-    A report that is up to date is not rewritten. The run's folder gets tests.parquet as well. Drafts of a
-    report that was killed are removed.
+    The default is the run's folder, which gets tests.parquet in any case. A report that is up to date is not
+    rewritten. Drafts of a report that was killed are removed.
 
     Args:
         folder: The run's folder.
         options: Options of the report.
-        into: Another folder for the report.
+        target_folder: Another folder for the report.
         on_progress: Called with the numbers of rows read and pages written.
     """
     read_valid_run_info(folder)
-    stamp, target = ReportStamp.of(folder, options or ReportOptions()), into or folder
+    stamp, target = ReportStamp.of_run_folder(folder, options or ReportOptions()), target_folder or folder
     for name in (SUMMARY, REPORT, PAGE, FOLDER, TESTS, INDEX, ROWS):
         remove_abandoned_file_drafts(target / name, min_idle_s=_DRAFT_LIFETIME_S)
     manifest = ReportManifest.read(target / FOLDER)
@@ -554,7 +554,7 @@ def write_reports(
         return _write_report(
             folder, stamp, options or ReportOptions(), target, ReportProgressCounter(on_progress)
         )
-    if into is None and not (folder / TESTS).is_file():
+    if target_folder is None and not (folder / TESTS).is_file():
         with open_tests_table(folder) as table:
             summarize_run(folder, options, table.add)
     return old_summary
@@ -594,9 +594,9 @@ def _write_report(
             row_callbacks.append(tests_table.add)
             first_offset = 0 if old_index is None else min(first_offset, old_index.tests.begin)
         summary_builder.read_rows(
-            submission_lists.add,
+            submission_lists.add_row,
             *row_callbacks,
-            progress_counter.add,
+            progress_counter.add_row,
             begin_offset=first_offset,
             count_start_offset=counted_from,
             end_offset=report_cache.covered.size,

@@ -169,11 +169,11 @@ class SubmissionLists:
         self._row_database.execute(f"CREATE TABLE IF NOT EXISTS rows ({_COLUMNS}, place, draw)")
         self._buffered_rows = list[tuple[Any, ...]]()
 
-    def add(self, row: Mapping[str, Any], result: SubmissionResult, row_offset: int) -> None:
+    def add_row(self, row: Mapping[str, Any], result: SubmissionResult, row_offset: int) -> None:
         if row_offset < self._first_offset:
             return
         attempt, language = as_number(row.get("solution_number")), convert_to_label(row.get("language") or "")
-        list_row = SubmissionListRow.of(result, read_model_name(row), attempt, language)
+        list_row = SubmissionListRow.from_result(result, read_model_name(row), attempt, language)
         self._buffered_rows.append((*list_row, row_offset, hash_key_for_sampling(list_row.key)))
         if len(self._buffered_rows) == _MAX_BUFFERED:
             self._flush()
@@ -189,7 +189,7 @@ class SubmissionLists:
         self._buffered_rows.clear()
 
     def write_remaining_rows(self) -> None:
-        """Write the remaining rows, after the last call of `add`."""
+        """Write the remaining rows, after the last call of `add_row`."""
         self._flush()
         self._row_database.execute("CREATE INDEX IF NOT EXISTS of_problem ON rows (problem, place)")
         self._row_database.commit()
@@ -370,7 +370,7 @@ class ReportProgressCounter:
     def __init__(self, on_progress: OnProgress) -> None:
         self._on_progress, self._read_count, self._page_count = on_progress, 0, 0
 
-    def add(self, row: Mapping[str, Any], result: object, offset: int) -> None:
+    def add_row(self, row: Mapping[str, Any], result: object, offset: int) -> None:
         self._read_count += 1
         if self._read_count % ROWS_PER_EVENT == 0:
             self._on_progress(self._read_count, None)
@@ -510,7 +510,7 @@ class SubmissionListRow(NamedTuple):
     language: str
 
     @classmethod
-    def of(
+    def from_result(
         cls, result: SubmissionResult, model: str, attempt_number: float | None, language: str
     ) -> SubmissionListRow:
         failed_test, feedback = find_first_failed_test(result), ""
@@ -941,7 +941,7 @@ class ReportStamp(Value):
     base: str  # hash of the facts about problems and the judge that submissions' pages show
 
     @classmethod
-    def of(cls, folder: Path, options: ReportOptions) -> ReportStamp:
+    def of_run_folder(cls, folder: Path, options: ReportOptions) -> ReportStamp:
         rows_path = folder / RESULTS
         size_bytes, ends_hash = rows_path.stat().st_size if rows_path.exists() else 0, ""
         if size_bytes:

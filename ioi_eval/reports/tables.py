@@ -222,13 +222,13 @@ class _ParquetTestsTable(TestsTable):
             self._sink.append(piece)
         self._writer = self._open_writer()
 
-    def add(self, row: Mapping[str, Any], result: SubmissionResult, offset: int) -> None:
-        if offset < self._begin:
+    def add(self, row: Mapping[str, Any], result: SubmissionResult, row_offset: int) -> None:
+        if row_offset < self._begin:
             return
         if len(self._buffered_columns["key"]) > _MAX_BUFFERED:
             self._flush()
         if not self._buffered_columns["key"]:
-            self._first = offset
+            self._first = row_offset
         _append_test_columns(result, read_model_name(row), self._buffered_columns)
 
     def close(self) -> None:

@@ -197,7 +197,9 @@ class _Call(Generic[T]):
 
     task: asyncio.Task[T]
     waiting: int = 0
-    alone: asyncio.TimerHandle | None = None  # timer that cancels the task; None while there are callers
+    cancel_timer: asyncio.TimerHandle | None = (
+        None  # timer that cancels the task; None while there are callers
+    )
 
 
 class SharedCalls(Generic[T]):
@@ -224,16 +226,16 @@ class SharedCalls(Generic[T]):
         if call is None:
             call = self._calls[key] = _Call(asyncio.ensure_future(work()))
         call.waiting += 1
-        if call.alone is not None:
-            call.alone.cancel()
-            call.alone = None
+        if call.cancel_timer is not None:
+            call.cancel_timer.cancel()
+            call.cancel_timer = None
         try:
             return await asyncio.shield(call.task)
         finally:
             call.waiting -= 1
             is_over = call.task.done()
             if self._linger_seconds and not is_over and not call.waiting:
-                call.alone = asyncio.get_running_loop().call_later(
+                call.cancel_timer = asyncio.get_running_loop().call_later(
                     self._linger_seconds, self._cancel, key, call
                 )
                 call.task.add_done_callback(lambda task: self._remove_finished_call(key, call))
@@ -264,7 +266,7 @@ class SharedCalls(Generic[T]):
         """
         if self._calls.get(key) is call and not call.waiting:
             del self._calls[key]
-        if call.alone is not None:
-            call.alone.cancel()
+        if call.cancel_timer is not None:
+            call.cancel_timer.cancel()
         if not call.task.cancelled():
             call.task.exception()

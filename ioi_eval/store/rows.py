@@ -494,7 +494,7 @@ def restore_test_results(row: Mapping[str, Any]) -> _Row:
 def _replace_test_indices(
     row: Mapping[str, Any], read_tests: Callable[[Mapping[str, Any]], Sequence[Any]]
 ) -> _Row:
-    """Return the row with each test's index replaced by the test that `read_tests` returns."""
+    """Return the row with tests instead of test indexes. `read_tests` converts the columns to tests."""
     if (columns := row.get(TEST_COLUMNS)) is None:
         return dict(row)
     with _report_invalid_row(row, TEST_COLUMNS):

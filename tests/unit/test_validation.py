@@ -34,8 +34,8 @@ from ioi_eval.reports.records import VALIDATION, Validation, read_validation, wr
 from ioi_eval.reports.validation import (
     check_solution,
     describe_conclusion,
-    make_count_sentences,
     make_validation,
+    make_validation_count_sentences,
 )
 from ioi_eval.rules.expectations import (
     ExpectedScore,
@@ -176,7 +176,7 @@ def test_validation_conclusion_counts_compared_and_unknown() -> None:
     report = validated(
         with_solutions(*solutions), {name: {} for name in ("a.cpp", "b.cpp", "c.cpp", "d.cpp")}
     )
-    first, second = make_count_sentences(report)
+    first, second = make_validation_count_sentences(report)
     assert first == "compared 2, agree 1, differ 1, nothing expected 2, not judged 1"
     assert second == "Unknown keywords, with which nothing is compared: 'slow' (1)"
 

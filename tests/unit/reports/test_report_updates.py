@@ -230,9 +230,9 @@ def test_rows_edited_at_same_size_are_read_again(tmp_path: Path, read: list[int]
     """The edit is in the middle of the file, so that its first and last bytes are unchanged."""
     grown(tmp_path / "run")
     write_reports(tmp_path / "run")
-    stamp = pages.ReportStamp.of(tmp_path / "run", ReportOptions())
+    stamp = pages.ReportStamp.of_run_folder(tmp_path / "run", ReportOptions())
     changed_early(tmp_path / "run")
-    assert pages.ReportStamp.of(tmp_path / "run", ReportOptions()) == stamp
+    assert pages.ReportStamp.of_run_folder(tmp_path / "run", ReportOptions()) == stamp
     same_as_anew(tmp_path / "run")
     assert "nodel" in (tmp_path / "run" / "report.md").read_text()
 
@@ -283,12 +283,12 @@ def test_changed_report_sources_cause_a_full_rebuild(
     tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grown(tmp_path / "run")
-    stamp_of = pages.ReportStamp.of
+    stamp_of = pages.ReportStamp.of_run_folder
 
     def stamp_of_other_sources(*arguments: Any) -> pages.ReportStamp:
         return msgspec.structs.replace(stamp_of(*arguments), program="other")
 
-    monkeypatch.setattr(pages.ReportStamp, "of", stamp_of_other_sources)
+    monkeypatch.setattr(pages.ReportStamp, "of_run_folder", stamp_of_other_sources)
     same_as_anew(tmp_path / "run")
     assert read == [14, 17, 17]
 

@@ -193,7 +193,7 @@ def test_tests_table_is_rebuilt_if_it_is_missing_or_rows_are_new(tmp_path: Path)
     path.unlink()
     write_reports(run)
     assert path.read_bytes() == first
-    write_reports(run, into=tmp_path)
+    write_reports(run, target_folder=tmp_path)
     assert not (tmp_path / "tests.parquet").exists()
 
 
