@@ -28,7 +28,7 @@ from ioi_eval.rules.json_tests import CasesError
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace as write
 from ioi_eval.store.memory import read_or_create_cached
-from ioi_eval.store.rows import as_label
+from ioi_eval.store.rows import convert_to_label
 from ioi_eval.store.tasks import People
 
 INLINE = 1 << 10  # maximum bytes of a test's input or answer in the problem itself; others are in files
@@ -403,7 +403,7 @@ class Benchmark(ABC):
             id=self.read_problem_id(row),
             rows=(row.index,),
             year=int(date[:4]) if date else None,
-            difficulty=as_label(self.read_string(row, self.named.difficulty)),
+            difficulty=convert_to_label(self.read_string(row, self.named.difficulty)),
             tags=self.read_tags(row),
             date=date,
         )

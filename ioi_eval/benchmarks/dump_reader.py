@@ -42,7 +42,7 @@ from ioi_eval.problems.collection import LeftOut
 from ioi_eval.rules.extraction import ANSWERS, CodeRepairs, Extraction, join_answer_text
 from ioi_eval.rules.json_tests import parse_list
 from ioi_eval.rules.shards import Shard
-from ioi_eval.store.packed import Keys, NamesByKey
+from ioi_eval.store.packed import NamesByKey, PackedKeys
 from ioi_eval.store.rows import MODEL_COLUMNS, as_json_value, read_model_name
 
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
@@ -755,7 +755,7 @@ class DumpReader:
         # Flags of the selected rows: 1 if the second pass has read the row.
         self._reread_flags = None if selected_keys is None else bytearray(len(selected_keys))
         self.unselected_keys: set[str] = set()
-        self._keys_of_other_shards = Keys()
+        self._keys_of_other_shards = PackedKeys()
         self.left_out_counts, self.note_counts = Counter[str](), Counter[str]()
         # Number of the rows without an id that were read, by the hash of their content.
         self.equal_row_counts = Counter[str]()
@@ -948,7 +948,7 @@ class DumpReader:
         elif self._reread_flags is None:
             self.selected_keys.add(entry.key, self._problems.label(problem) if problem else "")
         else:
-            self._reread_flags[self.selected_keys.name_index(entry.key)] = True
+            self._reread_flags[self.selected_keys.find_key_index(entry.key)] = True
         # Olympiads use the same short name in several years. Only problems of olympiads have subtasks.
         if entry.year is None and problem is not None and problem.year is not None and problem.subtasks:
             self.note_counts[_NOTE_NO_YEAR] += 1
@@ -965,7 +965,7 @@ class DumpReader:
     def _find_exclusion_reason(self, key: str) -> str:
         """Return why the row with this key is not selected, or an empty string."""
         keys, limit = self._selection.keys, self._selection.limit
-        index = self.selected_keys.name_index(key)
+        index = self.selected_keys.find_key_index(key)
         if self._reread_flags is not None:
             return _OTHER_ROW if index < 0 else _DUPLICATE_ROW if self._reread_flags[index] else ""
         if index >= 0 or key in self._keys_of_other_shards:

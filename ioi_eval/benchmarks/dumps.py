@@ -70,7 +70,7 @@ from ioi_eval.rules.extraction import (
 )
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
 from ioi_eval.store.files import read_value, replace
-from ioi_eval.store.packed import Keys, NamesByKey, PackedContent
+from ioi_eval.store.packed import NamesByKey, PackedContent, PackedKeys
 from ioi_eval.store.resources import PACKAGE, compute_code_digest
 from ioi_eval.store.rows import as_json_value
 
@@ -156,7 +156,7 @@ class DumpInfo(Value):
 
     files: tuple[DumpFile, ...]
     rows: int
-    keys: Keys  # keys of selected rows, in the order of the rows
+    keys: PackedKeys  # keys of selected rows, in the order of the rows
     unselected_keys: frozenset[str]  # keys of rows that are not selected
     sha256: str  # hash of the contents of all files, which does not depend on their order
     understood: DetectedColumns
@@ -559,7 +559,10 @@ class _FirstPassOverDump:
         """`max_rows`: maximum number of rows to read, or None for all rows."""
         self.reader, self._options, self._on_rows, self._max_rows = reader, options, on_rows, max_rows
         self._counts = FirstPassCounts()
-        self._row_ids, self._row_hashes = Keys(), bytearray()  # ids of rows, and a hash of each row's content
+        self._row_ids, self._row_hashes = (
+            PackedKeys(),
+            bytearray(),
+        )  # ids of rows, and a hash of each row's content
         self._labels_by_hash: dict[str, str] = {}
         self.row_errors: list[InputError] = []
         self.index: DumpIndex | None = None  # index of an earlier, shorter state of the dump
@@ -710,8 +713,8 @@ class _FirstPassOverDump:
     def _resume_after_indexed_rows(self, index: DumpIndex, skipped_bytes_and_lines: tuple[int, int]) -> None:
         """Continue after the rows in the index, with the results of the first pass that wrote the index."""
         earlier_hash, reader = _combine_hashes([index.sha256]), self.reader
-        reader.selected_keys = NamesByKey(Keys.from_stored(index.keys), index.names, index.problems)
-        self._row_ids, self._row_hashes = Keys.from_stored(index.ids), bytearray(index.contents)
+        reader.selected_keys = NamesByKey(PackedKeys.from_stored(index.keys), index.names, index.problems)
+        self._row_ids, self._row_hashes = PackedKeys.from_stored(index.ids), bytearray(index.contents)
         self.earlier_state = EarlierDumpState(
             earlier_hash,
             skipped_bytes_and_lines,
@@ -762,7 +765,7 @@ class _FirstPassOverDump:
         if self._row_ids.add(entry.key):
             self._row_hashes += row_hash
             return None
-        offset = _HASH_BYTES * self._row_ids.find(entry.key)
+        offset = _HASH_BYTES * self._row_ids.find_index(entry.key)
         if self._row_hashes[offset : offset + _HASH_BYTES] != row_hash:
             return InputError(
                 f"duplicate id {entry.key!r}, in different rows",

@@ -41,7 +41,7 @@ from ioi_eval.problems import Problems
 from ioi_eval.problems.collection import NOT_SELECTED, LeftOut
 from ioi_eval.registries import Registry, load_entries, load_entry
 from ioi_eval.store import Store
-from ioi_eval.store.rows import as_label
+from ioi_eval.store.rows import convert_to_label
 from ioi_eval.store.tasks import People
 
 _T = TypeVar("_T")
@@ -125,7 +125,7 @@ def select_candidates(
     """
     selected_candidates = list(candidates)
     requested_difficulties, requested_tags = (
-        _lowercase_names(map(as_label, options.difficulty)),
+        _lowercase_names(map(convert_to_label, options.difficulty)),
         _lowercase_names(options.tags),
     )
     first_date, last_date = (

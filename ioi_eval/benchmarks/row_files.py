@@ -25,7 +25,7 @@ from ioi_eval.model.fields import DuplicateKey, refuse_duplicate_keys
 from ioi_eval.model.nesting import NestedTooDeep, NestingChecker, require_shallow
 from ioi_eval.model.paths import missing_path_error
 from ioi_eval.model.text import format_count, format_install_command
-from ioi_eval.store.files import MAY_READ, find_unreadable_folders, raise_read_errors
+from ioi_eval.store.files import MAY_READ, convert_read_errors, find_unreadable_folders
 
 _CHUNK = 1 << 20  # number of bytes or characters that are read at once
 # Maximum characters of a field in a .csv file; the csv module's default is 131072.
@@ -203,7 +203,7 @@ def find_line_start(path: Path, line_number: int) -> int:
 
 def _read_pieces(stream: BinaryIO, path: Path, text_check: _Utf8Checker | None = None) -> Iterator[bytes]:
     """Yield the content of a stream in pieces. `text_check` checks that the content is text."""
-    with raise_read_errors(path, "Was the file cut off? Fetch or write it again"):
+    with convert_read_errors(path, "Was the file cut off? Fetch or write it again"):
         while piece := stream.read(_CHUNK):
             if text_check is not None:
                 text_check.check_piece(piece)
@@ -215,7 +215,7 @@ def _read_pieces(stream: BinaryIO, path: Path, text_check: _Utf8Checker | None =
 def _open_bytes(path: Path) -> BinaryIO:
     """Open a file for reading bytes. A compressed file is decompressed as it is read."""
     compression = _COMPRESSIONS.get(path.suffix.lower())
-    with raise_read_errors(path):
+    with convert_read_errors(path):
         if compression is None:
             return path.open("rb")
         import pyarrow
@@ -577,7 +577,7 @@ _TASK_FOLDER = re.compile(r"(HumanEval|Mbpp)_(\d+)")
 
 def read_size_and_mtime(path: Path) -> tuple[int, int]:
     """Return the size and the modification time of a file, or of all files of a folder of programs."""
-    with raise_read_errors(path):
+    with convert_read_errors(path):
         files = list(_find_program_files(path)) or [path]
         stats = [file.stat() for file in files]
     return sum(stat.st_size for stat in stats), max(stat.st_mtime_ns for stat in stats)
@@ -618,7 +618,7 @@ def _read_program_rows(folder: Path) -> Iterator[FileRow]:
     for row_number, file in enumerate(_find_program_files(folder), 1):
         program_name, task_match = f"{file.parent.name}/{file.name}", _TASK_FOLDER.fullmatch(file.parent.name)
         problem_id = f"{task_match[1]}/{task_match[2]}" if task_match else file.parent.name
-        with raise_read_errors(file):
+        with convert_read_errors(file):
             code = file.read_text()
         yield FileRow(
             row_number, {"task_id": problem_id, "code": code, "language": "python", "file": program_name}

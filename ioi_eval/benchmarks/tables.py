@@ -29,7 +29,7 @@ from ioi_eval.model.fields import Fields, StrictFaults
 from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.values import Value
 from ioi_eval.store import Store
-from ioi_eval.store.files import make_folder
+from ioi_eval.store.files import create_folder_if_missing
 from ioi_eval.store.rows import as_number
 
 _MAX_MAPPED_BYTES = (
@@ -499,7 +499,7 @@ def _load_files(file_format: str, files: Sequence[str], tables: Path) -> list[Pa
     try:
         return load(tables / "datasets")
     except (ValueError, RuntimeError, datasets.exceptions.DatasetGenerationError):
-        make_folder(tables)
+        create_folder_if_missing(tables)
         with tempfile.TemporaryDirectory(dir=tables) as temporary_folder:
             load(Path(temporary_folder))  # raises an error if the source files themselves are damaged
         # The folder is removed without errors, because another process may remove it at the same time.

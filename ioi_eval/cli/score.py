@@ -42,7 +42,7 @@ from ioi_eval.model.options import CliOption
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Value
-from ioi_eval.reports.trust import make_trust_sentence
+from ioi_eval.reports.trust import make_trusted_headline_sentence
 from ioi_eval.runs import ReferenceOptions, Selection
 from ioi_eval.runs.score import Forecast, ScoredDump, forecast_dump, make_skipped_row_notes, score_dump
 
@@ -249,7 +249,7 @@ def _print_scored_dump(
             print_references(scored.references, reference_options, scored.out)
         print_scores(scored.summary)
         if scored.summary.trust is not None:
-            console.print_wrapped(make_trust_sentence(scored.summary))
+            console.print_wrapped(make_trusted_headline_sentence(scored.summary))
     print_failures(scored.failures, scored.out)
     print_unscored_models(scored.summary.models)
     if not output.is_silent:

@@ -137,7 +137,7 @@ def print_comparison(runs: Sequence[ComparedRun], run_differences: Differences |
     paired_comparisons = run_differences.paired[:_MAX_PAIRS] if run_differences is not None else ()
     headline_section, headline_notes = _make_short_headline(model_entries, compare=not paired_comparisons)
     screen = _ScoresPrinter(
-        headline_section, [*headline_notes, *(pair.sentence for pair in paired_comparisons)]
+        headline_section, [*headline_notes, *(pair.comparison_sentence for pair in paired_comparisons)]
     )
     for warning in (*collect_warnings(runs), *find_comparability_notes(runs)):
         sentence = shorten(console.replace_arguments_by_options(warning), _MAX_WARNING)
@@ -194,7 +194,9 @@ def _format_section(section: Section) -> _TextBlock:
             head if head.isupper() else head[:1].lower() + head[1:] for head in section.table.heads
         ]
         right_aligned_heads = [
-            head for head, side in zip(column_heads, section.table.sides, strict=True) if side == "r"
+            head
+            for head, side in zip(column_heads, section.table.column_alignments, strict=True)
+            if side == "r"
         ]
         rows = [[visible(str(cell)) for cell in row] for row in section.table.rows]
         table = _Table(
@@ -249,7 +251,7 @@ def _make_short_headline(
 def _format_pass_at_k(model_entries: Sequence[Entry], unscored: int) -> _TextBlock | None:
     if (section := sections.make_pass_at_k_section(model_entries, unscored)) is None:
         return None
-    k_values = sections.find_estimated_ks(entry.model.pass_at for entry in model_entries)
+    k_values = sections.list_ks_with_estimate(entry.model.pass_at for entry in model_entries)
     column_heads = [f"pass@{k}" for k in k_values]
     rows = [
         [

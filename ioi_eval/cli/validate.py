@@ -28,9 +28,9 @@ from ioi_eval.model.text import visible
 from ioi_eval.reports.validation import (
     HEADS,
     RIGHT,
-    make_confusion_matrix,
-    make_count_sentences,
-    make_table_rows,
+    make_confusion_matrix_table,
+    make_validation_count_sentences,
+    make_validation_table_rows,
 )
 from ioi_eval.runs.references import MAX_SOLUTIONS, ReferenceOptions
 from ioi_eval.runs.score import run_name
@@ -191,11 +191,11 @@ def _print_validation(outcome: ValidatedSolutions, seconds: float, output: Outpu
         console.print_line("")
         console.print_table(
             HEADS,
-            [[*map(_remove_control_characters, row)] for row in make_table_rows(validation)],
+            [[*map(_remove_control_characters, row)] for row in make_validation_table_rows(validation)],
             right_aligned_heads=RIGHT,
             droppable_heads=[HEADS[-1]],
         )
-        column_heads, lines = make_confusion_matrix(validation)
+        column_heads, lines = make_confusion_matrix_table(validation)
         if lines:
             console.print_line("")
             console.print_table(
@@ -212,7 +212,7 @@ def _print_validation(outcome: ValidatedSolutions, seconds: float, output: Outpu
     print_failures({failure.key: failure.reason for failure in validation.unjudged}, outcome.out)
     if not output.is_silent:
         console.print_wrapped(outcome.conclusion)
-        for line in make_count_sentences(validation):
+        for line in make_validation_count_sentences(validation):
             console.print_wrapped(line)
         console.print_line(console.format_report_line(outcome.out))
 

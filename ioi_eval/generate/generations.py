@@ -28,12 +28,12 @@ from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.values import Value
 from ioi_eval.store.files import (
-    Lines,
+    LineFile,
     Lock,
-    make_folder,
+    create_folder_if_missing,
     read_complete_lines,
+    remove_abandoned_file_drafts,
     remove_incomplete_line,
-    remove_stale_drafts,
     replace,
 )
 
@@ -56,12 +56,12 @@ class Generations:
         self.path, self._author, self._fingerprint = folder / DUMP_NAME, author, fingerprint
         self._request_file, self._fresh = folder / REQUESTS_NAME, fresh
         self._offsets: dict[str, int] = {}
-        self._dump: Lines | None = None
+        self._dump: LineFile | None = None
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
         folder = self.path.parent
-        is_new = make_folder(folder)
+        is_new = create_folder_if_missing(folder)
         lock = self._resources.enter_context(Lock(folder / _LOCK))
         self._resources.callback(_remove_if_unused, folder, lock, is_new)
         try:
@@ -80,7 +80,7 @@ class Generations:
         Raises:
             InputError: The replies were generated for other prompts, or with another model or other settings.
         """
-        remove_stale_drafts(self._request_file)
+        remove_abandoned_file_drafts(self._request_file)
         if self._fresh:
             return
         remove_incomplete_line(self.path)
@@ -132,7 +132,7 @@ class Generations:
             encode_terminal_safe_json(_make_reply_row(request, reply, self._author))
         )
 
-    def _open_dump(self) -> Lines:
+    def _open_dump(self) -> LineFile:
         """Return the open dump.
 
         If no replies are stored, first remove an old dump and then write the new fingerprint, so that replies
@@ -143,7 +143,7 @@ class Generations:
                 self.path.unlink(missing_ok=True)
                 request_fields = {"fingerprint": self._fingerprint, "author": self._author}
                 replace(self._request_file, [encode_terminal_safe_json(request_fields), b"\n"])
-            self._dump = Lines(self.path)
+            self._dump = LineFile(self.path)
             self._resources.callback(self._dump.close)
         return self._dump
 

@@ -16,7 +16,7 @@ from ioi_eval.model.languages import find_language
 from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.retry import MODEL
 from ioi_eval.model.values import Problem, TaskType, Value
-from ioi_eval.store.files import raise_read_errors
+from ioi_eval.store.files import convert_read_errors
 
 _Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 
@@ -305,7 +305,7 @@ def load_template(path: str, builtin_file: str) -> tuple[str, jinja2.Template]:
         return builtin_file.removesuffix(_SUFFIX), environment.get_template(builtin_file)
     template_path = str(Path(path))
     try:
-        with raise_read_errors(
+        with convert_read_errors(
             template_path, f"Name a file, or one of {', '.join(_list_builtin_templates())}"
         ):
             return path, environment.from_string(Path(path).read_text(encoding="utf-8"))

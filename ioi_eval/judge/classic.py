@@ -69,7 +69,7 @@ def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime
 
     With `runtime="cms_ioi"` the job contains no scripts, and the scripts of the cluster's package run.
     """
-    _refuse_unsupported(problem, submission)
+    _refuse_unsupported_problem(problem, submission)
     has_our_scripts = runtime == OWN
     scripts = (
         tuple(
@@ -82,7 +82,7 @@ def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime
     file_by_name = {file.name: file for file in (*scripts, *_list_job_files(problem, test, submission))}
     # The package takes the submission's file name from a header, so a job without a header gets an empty
     # header.
-    if not has_our_scripts and not list(_list_header_names(problem)):
+    if not has_our_scripts and not list(_list_cpp_header_names(problem)):
         header_name = _make_header_name(problem)
         file_by_name[header_name] = JobFile(name=header_name, content=Blob.of("\n"))
     return Job(
@@ -94,7 +94,7 @@ def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime
     )
 
 
-def read_classic_result(test: Test, result: JobResult, *, uses_own_scripts: bool) -> TestResult:
+def read_classic_job_result(test: Test, result: JobResult, *, uses_own_scripts: bool) -> TestResult:
     """Return the result of a test from the result of its classic job.
 
     `uses_own_scripts`: the bundled scripts ran. Their exit codes distinguish failures of judge and program.
@@ -132,7 +132,7 @@ def _refuse_unsafe_cms_problem(problem: Problem) -> None:
         )
     if problem.checker.kind is CheckerKind.TESTLIB:
         raise JudgeFailure("the server's package cms_ioi ignores the exit code of a checker", remedy=_REMEDY)
-    header_names = list(_list_header_names(problem))
+    header_names = list(_list_cpp_header_names(problem))
     # The server's locale decides which header sorts first: by bytes, or ignoring upper and lower case.
     for first_header in (min(header_names), min(header_names, key=str.lower)) if header_names else ():
         if first_header != _make_header_name(problem):
@@ -154,7 +154,7 @@ def _make_header_name(problem: Problem) -> str:
     return f"graders/{problem.id.lower()}.h"
 
 
-def _list_header_names(problem: Problem) -> Iterator[str]:
+def _list_cpp_header_names(problem: Problem) -> Iterator[str]:
     """Yield the headers that the package `cms_ioi` finds; it names the submission after the first header."""
     for file in problem.grader_files:
         path = PurePosixPath(file.name)
@@ -165,7 +165,7 @@ def _list_header_names(problem: Problem) -> Iterator[str]:
 # --- files of a classic job --------------------------------------------------------------------------
 
 
-def _refuse_unsupported(problem: Problem, submission: Submission) -> None:
+def _refuse_unsupported_problem(problem: Problem, submission: Submission) -> None:
     language = find_language(submission.language, where=problem.source or problem.id)
     if problem.task_type not in _TASK_TYPES:
         raise JudgeFailure(f"classic jobs do not support task type {problem.task_type.value}", remedy=_REMEDY)
@@ -251,7 +251,7 @@ _REMEDY = "Install Piston's package `bash`: batched jobs need no other package, 
 _OVERFLOW = frozenset({StageStatus.OL, StageStatus.EL})
 
 
-def has_classic_packages(capabilities: Capabilities) -> bool:
+def has_classic_piston_packages(capabilities: Capabilities) -> bool:
     """Return True if the engine has packages for classic jobs."""
     return not set(CLASSIC).isdisjoint(capabilities.runtimes) or codeforces.has_codeforces_package(
         capabilities
@@ -273,7 +273,7 @@ def accepts_submission(problem: Problem, submission: Submission, capabilities: C
     return is_accepted_by_codeforces or find_language(submission.language).command == "g++"
 
 
-async def judge_by_classic_jobs(
+async def judge_by_classic_piston_jobs(
     test_runner: TestRunner, setup: JudgingSetup, submission: Submission
 ) -> SubmissionResult:
     """Judge a submission with a program. Raises JudgeFailure if classic jobs cannot judge it."""
@@ -292,7 +292,7 @@ async def judge_by_classic_jobs(
         raise JudgeFailure(
             f"problem {problem.id} {unsupported_features}: classic jobs do not support that", remedy=_REMEDY
         )
-    judging = _ClassicJudging(test_runner, setup, submission, await test_runner.capabilities())
+    judging = _ClassicJobJudging(test_runner, setup, submission, await test_runner.capabilities())
     await judging.run_all()
     compile_error = next((result for result in judging.results.values() if result.status is Verdict.CE), None)
     return score_submission(
@@ -306,7 +306,7 @@ async def judge_by_classic_jobs(
     )
 
 
-class _ClassicJudging:
+class _ClassicJobJudging:
     """The judging of a submission by classic jobs: its tests, and their results so far."""
 
     def __init__(
@@ -314,10 +314,10 @@ class _ClassicJudging:
     ) -> None:
         self._test_runner, self._setup, self._problem = test_runner, setup, setup.original_problem
         self._submission, self._capabilities = submission, capabilities
-        self.job_format = self._choose_job_format()
+        self.job_format = self._choose_package_or_codeforces()
         self.results: dict[str, TestResult] = {}
 
-    def _choose_job_format(self) -> str:
+    def _choose_package_or_codeforces(self) -> str:
         """Return a format of classic jobs in which the engine can judge this problem: a package's name or
         `codeforces`.
         """
@@ -372,8 +372,8 @@ class _ClassicJudging:
                 return
             max_running_tests = min(2 * max_running_tests, _MAX_CONCURRENT_TESTS)
 
-    async def _run_test(self, planned: PlannedTest) -> TestResult:
-        test = planned.test
+    async def _run_test(self, planned_test: PlannedTest) -> TestResult:
+        test = planned_test.test
         result = await self._execute_job(self._create_job(self.job_format, test), test)
         if self.job_format == "codeforces":
             raise_judge_failures(test, result, uses_own_scripts=False)
@@ -383,16 +383,16 @@ class _ClassicJudging:
             empty_submission = msgspec.structs.replace(self._submission, code="")
             job = classic_job(self._problem, test, empty_submission, runtime=self.job_format)
             check_graders((await self._execute_job(job, test)).compile)
-        return read_classic_result(test, result, uses_own_scripts=self.job_format == OWN)
+        return read_classic_job_result(test, result, uses_own_scripts=self.job_format == OWN)
 
     async def _execute_job(self, job: Job, test: Test) -> JobResult:
         job = _limit_job(job, self._problem, self._capabilities)
-        result = await self._test_runner.execute(job, phase="judging", check=_raise_server_faults)
+        result = await self._test_runner.execute(job, phase="judging", check=_raise_if_server_at_fault)
         _raise_server_limit_failures(result, test, self._capabilities)
         return result
 
 
-async def _raise_server_faults(result: JobResult) -> JobResult:
+async def _raise_if_server_at_fault(result: JobResult) -> JobResult:
     """Return the job's result. Raise MachineAtFault if the server may be at fault: another server tries next.
 
     The server may lack space, or kill compilers. By the contract, a program that is killed when it runs
@@ -434,12 +434,12 @@ def _limit_job(job: Job, problem: Problem, capabilities: Capabilities) -> Job:
     )
 
 
-def _make_low_limit_error(variable: str, needed_ms: int, max_ms: int) -> JudgeFailure:
+def _make_low_limit_error(env_variable: str, needed_ms: int, max_ms: int) -> JudgeFailure:
     needed_s = f"{needed_ms / 1000:g}"
     return JudgeFailure(
         f"a classic job of this problem needs {needed_s} s, but the server's limit is {max_ms / 1000:g} s",
         phase="preparing",
-        remedy=f"Raise {variable} on it to {needed_ms} or more, on a worker --set run-timeout={needed_s}",
+        remedy=f"Raise {env_variable} on it to {needed_ms} or more, on a worker --set run-timeout={needed_s}",
     )
 
 

@@ -74,16 +74,16 @@ async def _run_grader(
         memory=options.checker.memory,
         output=_MAX_ANSWER_BYTES,
     )
-    question_problem = Problem(
+    problem_with_questions = Problem(
         id=problem.id, limits=limits, tests=tests, checker=Checker(kind=CheckerKind.EXACT), subtasks=()
     )
     output_options = msgspec.structs.replace(options, echo=_MAX_ANSWER_BYTES, borderline=None)
     reports_by_test: dict[str, TestReport] = {}
     while open_tests := [
-        test for test in list_distinct_tests(question_problem) if test.test.name not in reports_by_test
+        test for test in list_distinct_tests(problem_with_questions) if test.test.name not in reports_by_test
     ]:
         batch = Batch(
-            problem=question_problem, program=program, tests=tuple(open_tests), options=output_options
+            problem=problem_with_questions, program=program, tests=tuple(open_tests), options=output_options
         )
         reports_by_test |= (await test_runner.run(batch)).lines
     return {question: _parse_grade(reports_by_test[str(number)]) for number, question in enumerate(questions)}

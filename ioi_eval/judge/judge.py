@@ -28,16 +28,16 @@ from ioi_eval.engines.contract import (
 from ioi_eval.engines.jobs.runner import TestRunner
 from ioi_eval.judge.classic import (
     accepts_submission,
-    has_classic_packages,
-    judge_by_classic_jobs,
+    has_classic_piston_packages,
+    judge_by_classic_piston_jobs,
     supports_language,
 )
 from ioi_eval.judge.deduplication import Deduplication, compute_program_identity
 from ioi_eval.judge.grading import grade_groups
 from ioi_eval.judge.needs import (
     find_unmet_needs,
-    refuse_edited_files,
-    refuse_interpreter,
+    refuse_changed_problem_files,
+    refuse_disallowed_interpreter,
     refuse_missing_packages,
 )
 from ioi_eval.judge.programs import (
@@ -144,7 +144,7 @@ class Judge:
     async def prepare(self, problem: Problem) -> None:
         """Build the programs that all submissions need. Raises an error if the problem cannot be judged."""
         prepared_problem = self._artifacts.prepare_problem(problem)
-        if not await self._needs_classic_jobs(None):
+        if not await self._needs_classic_piston_jobs(None):
             await self._artifacts.build_problem_programs(prepared_problem)
 
     async def find_unmet_needs(
@@ -160,7 +160,7 @@ class Judge:
             code: a trusted solution, whose imports are checked as well.
         """
         # Do not check anything: servers of classic jobs report such problems as failed builds.
-        if await self._needs_classic_jobs(language):
+        if await self._needs_classic_piston_jobs(language):
             return ()
         engine_capabilities, builder_capabilities = (
             await self._test_runner.capabilities(),
@@ -205,14 +205,14 @@ class Judge:
         )
         setup = prepared_problem.setup(language, self._options)
         if language is not None and not self._trusts_submissions:
-            refuse_interpreter(language, await self._test_runner.capabilities())
+            refuse_disallowed_interpreter(language, await self._test_runner.capabilities())
         if has_program_code and self._trusts_submissions and not submission.files:
             for error in await self.find_unmet_needs(problem, language, submission.code or ""):
                 raise error
-        if await self._needs_classic_jobs(language):
+        if await self._needs_classic_piston_jobs(language):
             with track_step(TESTS):
-                result = await judge_by_classic_jobs(self._test_runner, setup, submission)
-                refuse_edited_files(problem, {test.test_name for test in result.tests})
+                result = await judge_by_classic_piston_jobs(self._test_runner, setup, submission)
+                refuse_changed_problem_files(problem, {test.test_name for test in result.tests})
                 return _log_result(result)
         for attempt in range(1, TOOLCHAIN.max_attempts + 1):
             try:
@@ -226,7 +226,7 @@ class Judge:
             f"servers changed their interpreter repeatedly, {attempts_used_up}", phase="judging"
         )
 
-    async def _needs_classic_jobs(self, language: Language | None) -> bool:
+    async def _needs_classic_piston_jobs(self, language: Language | None) -> bool:
         """Return True if classic jobs must judge: by option, or because the engine supports nothing better.
 
         `language` is `None` if there is no program, or if the language is still unknown.
@@ -234,7 +234,7 @@ class Judge:
         if self._options.job != "auto":
             return self._options.job == "classic"
         capabilities = await self._test_runner.capabilities()
-        if not has_classic_packages(capabilities):
+        if not has_classic_piston_packages(capabilities):
             return False
         if {OWN, BASH}.isdisjoint(capabilities.runtimes):
             return True
@@ -245,12 +245,12 @@ class Judge:
         return not capabilities.toolchains.keys() >= {*language.tools}
 
     async def _build_and_judge(
-        self, prepared: PreparedProblem, setup: JudgingSetup, submission: Submission
+        self, prepared_problem: PreparedProblem, setup: JudgingSetup, submission: Submission
     ) -> SubmissionResult:
         test_runner, problem = self._test_runner, setup.original_problem
         if setup.language is None:
-            programs = await self._artifacts.build_problem_programs(prepared)
-            program = setup.program(submission, None, programs)
+            programs = await self._artifacts.build_problem_programs(prepared_problem)
+            program = setup.make_program(submission, None, programs)
             # Names of the tests that need a program. A submission of files has no program.
             test_names = (test.name for test in problem.tests if not is_answered_by_file(problem, test.name))
             missing_results = {
@@ -264,8 +264,8 @@ class Judge:
             if deduplication is not None:
                 pending_program = exit_stack.enter_context(deduplication.pending_programs(problem.id))
             problem_programs, build_result = await asyncio.gather(
-                self._artifacts.build_problem_programs(prepared),
-                self._artifacts.build_submission(prepared, submission),
+                self._artifacts.build_problem_programs(prepared_problem),
+                self._artifacts.build_submission(prepared_problem, submission),
                 return_exceptions=True,
             )
             # If both builds failed, raise the error of the problem's programs.
@@ -275,11 +275,13 @@ class Judge:
             if isinstance(build_result, CompileError):
                 result = score_submission(problem, submission, {}, compiles=False, checker=setup.checker_name)
                 return _add_build_details(result, submission, build_result)
-            program = setup.program(submission, build_result, programs)
-            control_solution = None
+            program = setup.make_program(submission, build_result, programs)
+            reference_check = None
             if programs.manager is not None or programs.checker is not None:
-                control_solution = ControlSolution(self._artifacts, prepared, programs, self._options)
-            judging = _SubmissionJudging(test_runner, setup, submission, program, programs, control_solution)
+                reference_check = ReferenceSolutionCheck(
+                    self._artifacts, prepared_problem, programs, self._options
+                )
+            judging = _SubmissionJudging(test_runner, setup, submission, program, programs, reference_check)
             if pending_program is None or deduplication is None:
                 return _add_build_details(await judging.compute_result(), submission, build_result)
             identity = compute_program_identity(setup.digest, program, build_result)
@@ -289,7 +291,7 @@ class Judge:
     async def _explain_unsupported_language(self, problem: Problem, submission: Submission) -> str:
         """Return why the engine cannot run the language that the model's reply names, or an empty string."""
         capabilities, language = await self._test_runner.capabilities(), find_language(submission.language)
-        if await self._needs_classic_jobs(language):
+        if await self._needs_classic_piston_jobs(language):
             can_run = accepts_submission(problem, submission, capabilities)
         else:
             can_run = capabilities.toolchains.keys() >= {*language.tools}
@@ -307,10 +309,10 @@ class _SubmissionJudging:
     submission: Submission
     program: Program
     programs: ProblemPrograms
-    control: ControlSolution | None = None
+    control: ReferenceSolutionCheck | None = None
 
     async def compute_result(
-        self, known_results: Mapping[str, TestResult] = MappingProxyType({})
+        self, results_without_run: Mapping[str, TestResult] = MappingProxyType({})
     ) -> SubmissionResult:
         """Run the tests that can still change the score until no test can, and return the result.
 
@@ -318,9 +320,9 @@ class _SubmissionJudging:
         stall, the submission fails the remaining tests without running.
 
         Args:
-            known_results: results of tests that need not run, by test.
+            results_without_run: results of tests that need not run, by test.
         """
-        setup, submitted_outputs, results = self.setup, self.program.outputs, dict(known_results)
+        setup, submitted_outputs, results = self.setup, self.program.outputs, dict(results_without_run)
         confinement: Mapping[str, Any] = {}
         stall_outcome, stalled_test = StallOutcome.NONE, ""
         with track_step(TESTS):
@@ -357,7 +359,7 @@ class _SubmissionJudging:
             grades_by_question = await grade_groups(
                 self.tests, setup.problem, results, self.programs, setup.options
             )
-        refuse_edited_files(setup.original_problem, results)
+        refuse_changed_problem_files(setup.original_problem, results)
         return score_submission(
             setup.problem,
             self.submission,
@@ -400,7 +402,7 @@ class _SubmissionJudging:
         """
         test_reports = await self.tests.run(batch)
         if self.control is not None:
-            test_reports = await self.control.blame_submission(self.tests, batch, test_reports)
+            test_reports = await self.control.rerun_tests_with_reference(self.tests, batch, test_reports)
         results: dict[str, TestResult] = {}
         problem = self.setup.stretched_problem
         judge_program = (
@@ -468,20 +470,20 @@ def _make_checker_remedy(checker: Checker) -> str:
 # --- is a submission to blame for the failure of a manager or a checker? -----------------------------
 
 
-class ControlSolution:
+class ReferenceSolutionCheck:
     """A solution of the package that must be right; it is built only when a manager or a checker fails."""
 
     def __init__(
         self,
         artifacts: Artifacts,
-        prepared: PreparedProblem,
+        prepared_problem: PreparedProblem,
         programs: ProblemPrograms,
         options: JudgeOptions,
     ) -> None:
-        self._artifacts, self._prepared = artifacts, prepared
+        self._artifacts, self._prepared = artifacts, prepared_problem
         self._programs, self._options = programs, options
 
-    async def blame_submission(
+    async def rerun_tests_with_reference(
         self, test_runner: TestRunner, batch: Batch, test_reports: TestReports
     ) -> TestReports:
         """Return the test reports with 0 points for tests on which the submission made the judge fail.
@@ -499,7 +501,7 @@ class ControlSolution:
         if failed_tests := _list_tests_failed_by_submission(batch, second_reports.lines):
             control_lines = (await test_runner.run(_select_tests(control_batch, failed_tests))).lines
             lines |= {
-                name: _blame_submission(lines[name])
+                name: _make_wrong_answer_report(lines[name])
                 for name in failed_tests
                 if _is_accepted(control_lines.get(name))
             }
@@ -521,7 +523,7 @@ class ControlSolution:
         build_result = await self._artifacts.build_submission(self._prepared, submission)
         if not isinstance(build_result, BuildSuccess):
             return None
-        program = setup.program(submission, build_result, self._programs)
+        program = setup.make_program(submission, build_result, self._programs)
         return msgspec.structs.replace(batch, problem=setup.problem, program=program)
 
 
@@ -544,7 +546,7 @@ def _is_accepted(report: TestReport | None) -> bool:
     return report is not None and report.failure is None and report.end == "ok" and report.score > 0
 
 
-def _blame_submission(report: TestReport) -> TestReport:
+def _make_wrong_answer_report(report: TestReport) -> TestReport:
     feedback = f"Output isn't correct: {report.failure}, but not with the package's own right solution"
     return msgspec.structs.replace(
         report, failure=None, provoked=False, end="ok", score=0.0, feedback=feedback

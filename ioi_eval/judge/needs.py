@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import PurePosixPath
 
 from ioi_eval.engines.contract import Capabilities
-from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, find_linked_grader
+from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, find_linked_grader_name
 from ioi_eval.model.errors import FileEdited, InputError, InterpreterRefused, JudgeFailure, ModuleMissing
 from ioi_eval.model.job import SHOW_OR_NAME, Toolchain
 from ioi_eval.model.languages import MODULES, Language, find_language, require_supported_packages
@@ -42,10 +42,10 @@ def refuse_unsupported_language(problem: Problem, language: Language) -> None:
         if language.syntax != "python":
             message = f"problem {problem.id} calls a function of a Python submission, not {language.name}"
             raise JudgeFailure(message, phase="preparing", final=True)
-    find_linked_grader(problem, language)
+    find_linked_grader_name(problem, language)
 
 
-def refuse_edited_files(problem: Problem, test_names: Collection[str]) -> None:
+def refuse_changed_problem_files(problem: Problem, test_names: Collection[str]) -> None:
     """Raise FileEdited if files of the problem have changed since it was read.
 
     Only the files of these tests are checked, because a problem can have thousands of tests.
@@ -122,7 +122,7 @@ def find_unmet_needs(
     try:
         for kind, program in find_trusted_programs(problem).items():
             command = find_language(program.language, where=problem.source or problem.id, field=kind).command
-            refuse_script(program, kind, engine_capabilities) if is_script(
+            refuse_unrunnable_script(program, kind, engine_capabilities) if is_script(
                 program
             ) else builder_capabilities.require_tool(command, f"a {kind}")
     except (InputError, JudgeFailure) as error:
@@ -134,22 +134,24 @@ def is_script(program: Checker | Manager) -> bool:
     return find_language(program.language).syntax == "python"
 
 
-def has_scripts(program: Checker | Manager) -> bool:
+def has_build_and_run_scripts(program: Checker | Manager) -> bool:
     """Return True if the package has a script `build` that builds the program, and a script `run`."""
     return PurePosixPath(program.sources[0].name).name in ("build", "run")
 
 
-def refuse_script(program: Checker | Manager, kind: str, capabilities: Capabilities) -> None:
+def refuse_unrunnable_script(
+    program: Checker | Manager, program_role: str, capabilities: Capabilities
+) -> None:
     """Raise JudgeFailure if a checker or manager in Python cannot start on an engine."""
-    tool = capabilities.require_tool(find_language(program.language).command, f"running a {kind}")
-    if has_scripts(program):
+    tool = capabilities.require_tool(find_language(program.language).command, f"running a {program_role}")
+    if has_build_and_run_scripts(program):
         return
     package_modules = {
         PurePosixPath(component).stem
         for file in program.sources
         for component in PurePosixPath(file.name).parts
     }
-    refuse_missing_imports(program.sources[0].content.read(), package_modules, tool, f"the {kind}")
+    refuse_missing_imports(program.sources[0].content.read(), package_modules, tool, f"the {program_role}")
 
 
 def refuse_missing_imports(
@@ -192,7 +194,7 @@ def make_missing_modules_failure(modules: Collection[str], tool: Toolchain, subj
     )
 
 
-def refuse_interpreter(language: Language, capabilities: Capabilities) -> None:
+def refuse_disallowed_interpreter(language: Language, capabilities: Capabilities) -> None:
     """Raise InterpreterRefused if the interpreter of a language must not run submissions."""
     tool = capabilities.toolchains.get(language.command)
     if tool is not None and tool.refusal:

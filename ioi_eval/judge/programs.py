@@ -16,9 +16,9 @@ from ioi_eval.engines.contract import BuildSpec, BuildSuccess, Capabilities, Com
 from ioi_eval.engines.jobs.build import Builder
 from ioi_eval.judge.needs import (
     find_trusted_programs,
-    has_scripts,
+    has_build_and_run_scripts,
     is_script,
-    refuse_script,
+    refuse_unrunnable_script,
     refuse_unsupported_language,
 )
 from ioi_eval.judge.recipes import (
@@ -28,7 +28,7 @@ from ioi_eval.judge.recipes import (
     SubmissionSources,
     make_proctor_build_spec,
     make_scripts_build_spec,
-    make_trusted_build_spec,
+    make_trusted_program_spec,
 )
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.doing import BUILD, track_step
@@ -145,7 +145,7 @@ class _UnbuiltProgram:
         self.is_script = is_script(self.program)
         if self.is_script:
             file = JobFile(name=f"{kind}.py", content=Blob.of(""))
-            if has_scripts(self.program):
+            if has_build_and_run_scripts(self.program):
                 packer = Blob.of_file(graders_folder() / "python" / "scripts.py")
                 self.build_spec = make_scripts_build_spec(self.program, kind, limits, packer)
             else:
@@ -156,7 +156,7 @@ class _UnbuiltProgram:
                 raise InputError(
                     f"a {kind} in {language.name} cannot be run", where=problem_location, remedy=_REMEDY
                 )
-            self.build_spec = make_trusted_build_spec(problem, self.program, kind, limits)
+            self.build_spec = make_trusted_program_spec(problem, self.program, kind, limits)
             file = JobFile(name=kind, content=Blob.of(""), executable=True)
             self.ready = TrustedProgram(file=file, argv=(kind,))
 
@@ -243,7 +243,7 @@ class Artifacts:
         prepared = self._prepared.get(problem_key)
         if prepared is None or prepared.problem is not problem:
             prepared = PreparedProblem(problem, self._limits)
-            self._prepared.keep(problem_key, prepared, count_problem_cache_entries(problem))
+            self._prepared.put(problem_key, prepared, count_problem_cache_entries(problem))
         return prepared
 
     async def build_problem_programs(self, problem: PreparedProblem) -> ProblemPrograms:
@@ -251,9 +251,9 @@ class Artifacts:
         with track_step(BUILD):
             proctor, checker, manager, grader = await asyncio.gather(
                 self.build_proctor(),
-                self.build_trusted(problem, CHECKER),
-                self.build_trusted(problem, MANAGER),
-                self.build_trusted(problem, GRADER),
+                self.build_trusted_program(problem, CHECKER),
+                self.build_trusted_program(problem, MANAGER),
+                self.build_trusted_program(problem, GRADER),
                 return_exceptions=True,
             )
         return ProblemPrograms(
@@ -277,21 +277,25 @@ class Artifacts:
             raise JudgeFailure(f"the proctor does not compile: {build_result.log}", phase="preparing")
         return build_result.artifact
 
-    async def build_trusted(self, problem: PreparedProblem, kind: str) -> TrustedProgram | None:
+    async def build_trusted_program(
+        self, problem: PreparedProblem, program_role: str
+    ) -> TrustedProgram | None:
         """Return the problem's checker, manager or grader, ready to run, or `None` if it has none.
 
         The builder is called each time, because only the builder can check whether the artifact still exists.
         """
-        unbuilt_program = problem.unbuilt_program(kind)
+        unbuilt_program = problem.unbuilt_program(program_role)
         if unbuilt_program.program is None:
             return None
         if unbuilt_program.is_script:
-            refuse_script(unbuilt_program.program, kind, await self.builder.capabilities())
+            refuse_unrunnable_script(unbuilt_program.program, program_role, await self.builder.capabilities())
         if unbuilt_program.build_spec is None:
             return unbuilt_program.ready
         build_result = await (await self.choose_builder()).build(unbuilt_program.build_spec)
         if isinstance(build_result, CompileError):
-            raise _make_compile_failure(problem.problem, unbuilt_program.program, kind, build_result)
+            raise _make_broken_program_error(
+                problem.problem, unbuilt_program.program, program_role, build_result
+            )
         file = msgspec.structs.replace(unbuilt_program.ready.file, content=build_result.artifact)
         return TrustedProgram(file=file, argv=unbuilt_program.ready.argv)
 
@@ -331,15 +335,15 @@ def return_or_raise(result: T | BaseException) -> T:
     return result
 
 
-def _make_compile_failure(
-    problem: Problem, program: Checker | Manager, kind: str, compile_error: CompileError
+def _make_broken_program_error(
+    problem: Problem, program: Checker | Manager, program_role: str, compile_error: CompileError
 ) -> ProgramBroken:
     first_error = next(
         (line for line in compile_error.log.splitlines() if "error" in line), compile_error.log[:300]
     )
-    error_type = _BROKEN.get(kind, ProgramBroken)
+    error_type = _BROKEN.get(program_role, ProgramBroken)
     return error_type(
-        f"the {kind} {program.sources[0].name} does not compile: {first_error}",
+        f"the {program_role} {program.sources[0].name} does not compile: {first_error}",
         where=problem.source or problem.id,
         log=compile_error.log,
         remedy=f"Correct it; {compile_error.compiler or 'the compiler'} must accept it",
@@ -386,14 +390,14 @@ class JudgingSetup:
         """The digest of the problem with the limits of the language."""
         return problem_digest(self.problem)
 
-    def program(
-        self, submission: Submission, built: BuildSuccess | None, programs: ProblemPrograms
+    def make_program(
+        self, submission: Submission, submission_build: BuildSuccess | None, programs: ProblemPrograms
     ) -> Program:
         """Return everything that the tests of a submission need.
 
         Args:
             submission: the submission.
-            built: its build. `None` if the submission has no program.
+            submission_build: its build. `None` if the submission has no program.
             programs: the problem's programs.
         """
         if self._checker_and_manager is None:
@@ -405,15 +409,19 @@ class JudgingSetup:
         trusted_files = [
             trusted.file for trusted in (programs.checker, programs.manager) if trusted is not None
         ]
-        interpreter, (plan_submission, harness_files) = "", self._plan_submission
+        interpreter, (plan_submission, harness_files) = "", self._submission_plan_and_files
         if not plan_submission.proc and (
             self._has_grader_with_stream_path or contains_stream_path(submission)
         ):
             plan_submission = msgspec.structs.replace(plan_submission, streams=True)
-        if built is not None and self.language is not None:
+        if submission_build is not None and self.language is not None:
             if plan_submission.argv[0] != self.language.artifact_name and not self.language.runner:
-                interpreter = built.toolchain  # only the interpreter that accepted the source may run it
-            program = JobFile(name=self.language.artifact_name, content=built.artifact, executable=True)
+                interpreter = (
+                    submission_build.toolchain
+                )  # only the interpreter that accepted the source may run it
+            program = JobFile(
+                name=self.language.artifact_name, content=submission_build.artifact, executable=True
+            )
             trusted_files = [program, *harness_files, *trusted_files]
         return Program(
             proctor=programs.proctor,
@@ -430,7 +438,7 @@ class JudgingSetup:
         return any(_STREAM.encode() in file.content.read() for file in self.problem.grader_files)
 
     @cached_property
-    def _plan_submission(self) -> tuple[PlanSubmission, tuple[JobFile, ...]]:
+    def _submission_plan_and_files(self) -> tuple[PlanSubmission, tuple[JobFile, ...]]:
         """Return the plan's description of the submission's start, and the judge's files that it needs."""
         problem, language = self.problem, self.language
         if language is None:

@@ -76,7 +76,7 @@ class SubmissionSources:
                 if file_folder == folder:
                     included_by_path[path] = NamedBlob(name=f"graders/{path}", content=file.content)
         self._included = tuple(included_by_path.values())
-        self._grader = find_linked_grader(problem, language)
+        self._grader = find_linked_grader_name(problem, language)
         self._standard = problem.cpp_standard if language.command == "g++" else ""
         self._prelude = ""
         if language.command in DRIVERS:
@@ -156,7 +156,7 @@ class SubmissionSources:
                 extra=language.online_flags if problem.options.online_judge else (),
             ),
             sources=sources,
-            control=_make_control_source(language),
+            control=_make_minimal_valid_program(language),
             limits=self._limits,
             refusals=language.refusals,
             precompile=() if files else language.precompile_command(WRAPPER, HEADER, self._standard),
@@ -197,26 +197,26 @@ def make_scripts_build_spec(
         output=kind + _PROGRAM,
         command=(python.command, "-I", f"./{_SCRIPTS}", kind + _PROGRAM, folder),
         sources=(helper, *other_sources, main_source),
-        control=_make_control_source(python),
+        control=_make_minimal_valid_program(python),
         limits=limits.for_trusted_sources,
     )
 
 
-def make_trusted_build_spec(
-    problem: Problem, program: Checker | Manager, kind: str, limits: BuildLimits
+def make_trusted_program_spec(
+    problem: Problem, program: Checker | Manager, program_role: str, limits: BuildLimits
 ) -> BuildSpec:
-    """Return the build spec of the checker, manager or grader, depending on `kind`."""
+    """Return the build spec of the checker, manager or grader, depending on `program_role`."""
     main_source, *other_sources = program.sources
-    language = find_language(program.language, where=problem.source or problem.id, field=kind)
+    language = find_language(program.language, where=problem.source or problem.id, field=program_role)
     compiled_names = [main_source.name, *_list_additional_sources(problem, program, language)]
     return BuildSpec(
-        kind=kind,
-        output=kind + _PROGRAM,
+        kind=program_role,
+        output=program_role + _PROGRAM,
         command=language.build_command(
-            compiled_names, kind + _PROGRAM, problem.cpp_standard if language.command == "g++" else ""
+            compiled_names, program_role + _PROGRAM, problem.cpp_standard if language.command == "g++" else ""
         ),
         sources=(*other_sources, main_source),
-        control=_make_control_source(language),
+        control=_make_minimal_valid_program(language),
         limits=limits.for_trusted_sources,
     )
 
@@ -240,7 +240,7 @@ def make_proctor_build_spec(sources: Iterable[NamedBlob], limits: BuildLimits) -
         output=PROCTOR,
         command=command,
         sources=files,
-        control=_make_control_source(find_language("c++")),
+        control=_make_minimal_valid_program(find_language("c++")),
         limits=limits.for_trusted_sources,
     )
 
@@ -249,7 +249,7 @@ def _is_compilable(file: NamedBlob, language: Language) -> bool:
     return PurePosixPath(file.name).suffix.lower() in list_source_suffixes(language)
 
 
-def find_linked_grader(problem: Problem, language: Language) -> str:
+def find_linked_grader_name(problem: Problem, language: Language) -> str:
     """Return the name of the grader that submissions are compiled with, or an empty string without a grader.
 
     Raises:
@@ -291,7 +291,7 @@ def find_linked_grader(problem: Problem, language: Language) -> str:
     )
 
 
-def _make_control_source(language: Language) -> NamedBlob:
+def _make_minimal_valid_program(language: Language) -> NamedBlob:
     """Return a program that every working compiler of the language accepts."""
     name = f"ioi-eval-control{language.suffixes[0]}"
     return NamedBlob(name=name, content=Blob.of(language.control))

@@ -20,8 +20,8 @@ from typing import NamedTuple
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.store import Store
-from ioi_eval.store.contents import EntryPin
-from ioi_eval.store.files import raise_read_errors
+from ioi_eval.store.contents import StoreEntryPin
+from ioi_eval.store.files import convert_read_errors
 
 _CHUNK_BYTES = 1 << 20
 _MAX_NAME_BYTES = 255  # maximum bytes of a file name in common file systems
@@ -58,7 +58,7 @@ class ExtractedArchive(NamedTuple):
     """An extracted archive in the cache."""
 
     folder: Path
-    pin: EntryPin  # pin of the cache entry, which keeps the folder until the pin is released
+    pin: StoreEntryPin  # pin of the cache entry, which keeps the folder until the pin is released
 
 
 def extract_archive(archive: Path, store: Store, limits: ArchiveLimits | None = None) -> ExtractedArchive:
@@ -68,7 +68,7 @@ def extract_archive(archive: Path, store: Store, limits: ArchiveLimits | None = 
         InputError: The archive is broken, unsafe or over the limits, or the cache cannot be written.
     """
     try:
-        with raise_read_errors(archive), zipfile.ZipFile(archive) as zip_file:
+        with convert_read_errors(archive), zipfile.ZipFile(archive) as zip_file:
             members = _list_members(zip_file, archive, limits or ArchiveLimits())
             content_hash = Blob.of_file(archive).sha256
             return _extract_once(

@@ -30,7 +30,7 @@ from ioi_eval.problems.statements import find_attachments, find_statement, read_
 from ioi_eval.problems.tps import Tps
 from ioi_eval.registries import Registry, load_entries
 from ioi_eval.store import private_folder
-from ioi_eval.store.files import MAY_READ, find_unreadable_folders, raise_read_errors
+from ioi_eval.store.files import MAY_READ, convert_read_errors, find_unreadable_folders
 
 NOT_SELECTED = "not selected"
 
@@ -543,7 +543,7 @@ def find_package_folders(
 
 def _find_package_paths(source: Path) -> list[Path]:
     """Return the paths of a source's packages: folders and zips."""
-    with raise_read_errors(source):
+    with convert_read_errors(source):
         if not source.exists():
             raise missing_path_error(source, "Name a folder or zip of packages")
         if source.is_file() or detect_format(source):

@@ -23,8 +23,8 @@ from ioi_eval.reports.headline import (
     Entry,
     choose_common_measure,
     compare_values_by_problem,
+    compute_measure_by_problem,
     compute_model_ranks,
-    compute_values_by_problem,
     format_difference,
     format_signed_percent,
     make_mean_difference_cells,
@@ -33,9 +33,9 @@ from ioi_eval.reports.headline import make_difference_sentence as sentence_about
 from ioi_eval.reports.page import write_document
 from ioi_eval.reports.records import Measure, Summary, choose_author_noun, write_json
 from ioi_eval.reports.sections import format_model_name
-from ioi_eval.reports.summary import check_run, count_verdicts
+from ioi_eval.reports.summary import count_verdicts, read_valid_run_info
 from ioi_eval.rules.paired import MeanDifference, compute_mean_difference
-from ioi_eval.store.files import make_folder
+from ioi_eval.store.files import create_folder_if_missing
 from ioi_eval.store.folder import list_fingerprint_changes, read_results
 from ioi_eval.store.rows import ROW_KEY_PREFIX, read_model_name
 
@@ -80,7 +80,7 @@ def write_comparison(
     runs: Sequence[ComparedRun], folder: Path, run_differences: Differences | None = None
 ) -> Path:
     """Write comparison.json, comparison.md and comparison.html. Return the path of the HTML file."""
-    make_folder(folder)
+    create_folder_if_missing(folder)
     if run_differences is not None:
         write_json(folder / DIFFERENCES, run_differences)
     write_json(folder / f"{_NAME}.json", runs)
@@ -99,7 +99,9 @@ def make_comparison(runs: Sequence[ComparedRun], run_differences: Differences | 
     headline_sentence = headline.make_headline_sentence(entries_of_runs) if entries_of_runs else ""
     # The sentence compares run A with run B, and not the better with the worse model.
     if run_differences is not None and run_differences.paired:
-        headline_sentence = run_differences.paired[0].sentence if len(run_differences.paired) == 1 else ""
+        headline_sentence = (
+            run_differences.paired[0].comparison_sentence if len(run_differences.paired) == 1 else ""
+        )
     if run_differences is not None:
         summaries = [run.summary for run in runs]
         difference_parts = [
@@ -129,7 +131,7 @@ def make_comparison(runs: Sequence[ComparedRun], run_differences: Differences | 
                         "Scored",
                         "Unscored",
                         "Problems",
-                        f"{headline.choose_author_heading(entries_of_runs)}s",
+                        f"{headline.choose_model_column_heading(entries_of_runs)}s",
                     ],
                     rows=[
                         [
@@ -202,7 +204,7 @@ class ProblemPair(Value):
     b: float
 
     @property
-    def difference(self) -> float:
+    def value_difference(self) -> float:
         return self.a - self.b
 
 
@@ -226,7 +228,7 @@ class ModelPair(Value):
         return " and ".join(dict.fromkeys((format_model_name(self.model), format_model_name(self.b_model))))
 
     @property
-    def sentence(self) -> str:
+    def comparison_sentence(self) -> str:
         pair_sentence = sentence_about(*self.names, self.measure, self.difference)
         return (
             pair_sentence
@@ -249,8 +251,8 @@ def pair_models(first_run: Summary, second_run: Summary) -> tuple[ModelPair, ...
     measure = choose_common_measure([*first_run.models, *second_run.models])
     model_pairs = list[ModelPair]()
     for name, other_name in name_pairs:
-        values = compute_values_by_problem(models_by_name[0][name], measure, first_run.mode)
-        other_values = compute_values_by_problem(models_by_name[1][other_name], measure, second_run.mode)
+        values = compute_measure_by_problem(models_by_name[0][name], measure, first_run.mode)
+        other_values = compute_measure_by_problem(models_by_name[1][other_name], measure, second_run.mode)
         names = sorted(values.keys() & other_values.keys())
         problems = [
             ProblemPair(problem=problem, a=values[problem], b=other_values[problem]) for problem in names
@@ -273,7 +275,7 @@ def make_paired_sections(pairs: Sequence[ModelPair]) -> Iterator[Section]:
     if not pairs:
         return
     measure = pairs[0].measure
-    title = f"A minus B in {measure.noun}"
+    title = f"A minus B in {measure.noun_phrase}"
     offsets = make_mean_difference_cells([pair.difference for pair in pairs])
     yield Section(
         title="Differences",
@@ -282,7 +284,7 @@ def make_paired_sections(pairs: Sequence[ModelPair]) -> Iterator[Section]:
             "95 % interval of the sign-flip test."
         ],
         # A single sentence is already the answer at the top of the page.
-        items=[pair.sentence for pair in pairs] if len(pairs) > 1 else [],
+        items=[pair.comparison_sentence for pair in pairs] if len(pairs) > 1 else [],
         table=TableBlock(
             heads=["Model", "Problems", "A better", "B better", "A minus B"],
             rows=[
@@ -304,8 +306,8 @@ def make_paired_sections(pairs: Sequence[ModelPair]) -> Iterator[Section]:
 def _split_by_better_model(pair: ModelPair) -> tuple[list[ProblemPair], list[ProblemPair]]:
     """Return the problems on which A is better, and the problems on which B is better."""
     return (
-        [problem for problem in pair.problems if problem.difference > _PRECISE],
-        [problem for problem in pair.problems if problem.difference < -_PRECISE],
+        [problem for problem in pair.problems if problem.value_difference > _PRECISE],
+        [problem for problem in pair.problems if problem.value_difference < -_PRECISE],
     )
 
 
@@ -317,7 +319,7 @@ def _make_paired_problems_section(pairs: Sequence[ModelPair]) -> Section:
         [
             name,
             *(
-                format_signed_percent(problem.difference) if (problem := column.get(name)) else NOTHING
+                format_signed_percent(problem.value_difference) if (problem := column.get(name)) else NOTHING
                 for column in columns
             ),
         ]
@@ -354,7 +356,7 @@ def make_changed_ranks_section(first_run: Summary, second_run: Summary) -> Secti
         rows.append([format_model_name(name), f"{old_rank}", f"{new_rank}", rank_change])
     return Section(
         title="Ranks",
-        text=[f"Ranks of the models that both runs have, by {measure.noun}."],
+        text=[f"Ranks of the models that both runs have, by {measure.noun_phrase}."],
         table=TableBlock(heads=["Model", "Rank in A", "Rank in B", "Change"], rows=rows),
     )
 
@@ -417,17 +419,17 @@ class Differences(Value):
 
 def find_differences(first_folder: Path, second_folder: Path, pairs: Sequence[ModelPair] = ()) -> Differences:
     """Compare two runs submission by submission. `pairs`: the result of `pair_models` for the same runs."""
-    old_info, new_info = check_run(first_folder), check_run(second_folder)
+    old_info, new_info = read_valid_run_info(first_folder), read_valid_run_info(second_folder)
     edited_problems = new_info.fingerprint.list_edited_problems(old_info.fingerprint)
     author_nouns = {choose_author_noun(info.fingerprint.options) for info in (old_info, new_info)}
     old_rows = dict[tuple[str, str], JudgedRow]()
     for _, row, result in read_results(first_folder):
-        old_rows[_make_submission_identity(row, "before")] = _make_judged_row(result)
+        old_rows[_make_key_and_program_hash(row, "before")] = _make_judged_row(result)
     confusion: defaultdict[Verdict, Counter[Verdict]] = defaultdict(Counter)
     differences: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     changed_submissions, shared_count, only_after_count = list[ChangedSubmission](), 0, 0
     for _, row, result in read_results(second_folder):
-        old_row, new_row = old_rows.get(_make_submission_identity(row, "after")), _make_judged_row(result)
+        old_row, new_row = old_rows.get(_make_key_and_program_hash(row, "after")), _make_judged_row(result)
         if old_row is None:
             only_after_count += 1
             continue
@@ -466,7 +468,7 @@ def find_differences(first_folder: Path, second_folder: Path, pairs: Sequence[Mo
     )
 
 
-def _make_submission_identity(row: Mapping[str, Any], run_label: str) -> tuple[str, str]:
+def _make_key_and_program_hash(row: Mapping[str, Any], run_label: str) -> tuple[str, str]:
     """Return an identity that only rows of the same submission share.
 
     A row that another judge scored lacks the hash of its program. Its key, problem, model and columns of code

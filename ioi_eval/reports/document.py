@@ -60,18 +60,23 @@ def choose_code_fence(text: str) -> str:
     return "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
-def format_table(heads: Sequence[Any], rows: Iterable[Sequence[Any]], align: str) -> Markdown:
-    """Return a table as Markdown with padded columns. `align` has `l` or `r` for each column."""
-    escaped_rows = [[escape_cell(value) for value in row] for row in (heads, *rows)]
+def format_table(
+    column_titles: Sequence[Any], rows: Iterable[Sequence[Any]], column_alignments: str
+) -> Markdown:
+    """Return a table as Markdown with padded columns. `column_alignments` has `l` or `r` for each column."""
+    escaped_rows = [[escape_cell(value) for value in row] for row in (column_titles, *rows)]
     widths = [
         max(3, *(min(_MAX_PADDED, len(row[column_index])) for row in escaped_rows))
-        for column_index in range(len(heads))
+        for column_index in range(len(column_titles))
     ]
     separator_cells = [
-        ("-" * (width - 1)) + (":" if side == "r" else "-") for width, side in zip(widths, align, strict=True)
+        ("-" * (width - 1)) + (":" if side == "r" else "-")
+        for width, side in zip(widths, column_alignments, strict=True)
     ]
-    lines = [_format_table_line(row, widths, align) for row in escaped_rows]
-    return Markdown("\n".join([lines[0], _format_table_line(separator_cells, widths, align), *lines[1:]]))
+    lines = [_format_table_line(row, widths, column_alignments) for row in escaped_rows]
+    return Markdown(
+        "\n".join([lines[0], _format_table_line(separator_cells, widths, column_alignments), *lines[1:]])
+    )
 
 
 def _format_table_line(cells: Sequence[str], widths: Sequence[int], align: str) -> str:
@@ -99,10 +104,10 @@ def format_share(part: float | None, whole: float | None) -> str:
     return NOTHING if part is None or not whole else f"{format_percent(part / whole, 1)} %"
 
 
-def format_percent(part: float, digits: int) -> str:
+def format_percent(fraction: float, digits: int) -> str:
     """Return a number in [0, 1] in percent. A number below 1 is never rounded to 100."""
-    max_percent = 100 - 0.1**digits if part < 1 - _BINARY else math.inf
-    return f"{min(100 * part, max_percent):.{digits}f}"
+    max_percent = 100 - 0.1**digits if fraction < 1 - _BINARY else math.inf
+    return f"{min(100 * fraction, max_percent):.{digits}f}"
 
 
 def format_interval(low: float, high: float) -> str:
@@ -116,7 +121,7 @@ def draw_text_bar(part: float, whole: float, width: int = 12) -> str:
     return "█" * full_length + "░" * (width - full_length)
 
 
-class Meter(Value):
+class ShareBar(Value):
     """A cell with a bar that shows a share of a whole, and its interval."""
 
     part: float
@@ -134,9 +139,11 @@ class Meter(Value):
         return self.said or format_share(self.part, self.whole) + interval_text
 
     @property
-    def drawing(self) -> str:
+    def bar_svg(self) -> str:
         full_percent = 100 * self.part / self.whole if self.whole else 0.0
-        return _METER.format(f"{full_percent:.2f}", *_draw_whisker(self.low, self.high, 0, 1))
+        return _METER.format(
+            f"{full_percent:.2f}", *_format_interval_start_and_length(self.low, self.high, 0, 1)
+        )
 
 
 class DifferenceBar(Value):
@@ -153,13 +160,16 @@ class DifferenceBar(Value):
         return self.text
 
     @property
-    def drawing(self) -> str:
+    def bar_svg(self) -> str:
         zero, at = (
             _format_position_percent(value, self.min_value, self.max_value) for value in (0, self.value or 0)
         )
         width = "0" if self.value is None else "2"
         return _OFFSET.format(
-            zero, *_draw_whisker(self.low, self.high, self.min_value, self.max_value), at, width
+            zero,
+            *_format_interval_start_and_length(self.low, self.high, self.min_value, self.max_value),
+            at,
+            width,
         )
 
 
@@ -167,7 +177,7 @@ def _format_position_percent(value: float, min_value: float, max_value: float) -
     return f"{100 * (value - min_value) / ((max_value - min_value) or 1):.2f}"
 
 
-def _draw_whisker(
+def _format_interval_start_and_length(
     low: float | None, high: float | None, min_value: float, max_value: float
 ) -> tuple[str, str]:
     """Return the position and the length of a line from low to high, in percent of the width."""
@@ -233,7 +243,7 @@ class Outputs(Value):
     expected: str
 
 
-Cell = str | Meter | DifferenceBar | Link | Links | VerdictSquares
+Cell = str | ShareBar | DifferenceBar | Link | Links | VerdictSquares
 
 
 class TableBlock(Value):
@@ -248,7 +258,7 @@ class TableBlock(Value):
     kind: str = ""
 
     @property
-    def sides(self) -> str:
+    def column_alignments(self) -> str:
         """Return the alignment of each column, `l` (left) or `r` (right)."""
         return self.align or "l" + "r" * (len(self.heads) - 1)
 
@@ -340,7 +350,7 @@ class Document(Value):
     live: LiveBlock | None = None
 
     @property
-    def parts(self) -> list[tuple[str, list[tuple[str, Section]]]]:
+    def sections_by_tab_or_column(self) -> list[tuple[str, list[tuple[str, Section]]]]:
         """Return pairs of a tab (or a column of the page) and its sections, each with its anchor.
 
         Titles of sections are users' text, so they are not used as anchors.
@@ -364,7 +374,7 @@ class Document(Value):
         """Return the bar of tabs, which is the same on the pages in report/."""
         if not (self.in_parts or self.tab):
             return []
-        present_parts = {name for name, _ in self.parts} | (
+        present_parts = {name for name, _ in self.sections_by_tab_or_column} | (
             {SUBMISSIONS} if self.lists_submissions else set()
         )
         report_href, list_href = ("", f"{FOLDER}/{ALL}") if self.in_parts else ("../report.html", ALL)
@@ -383,11 +393,11 @@ FOLDER, ALL = "report", "submissions.html"
 EQUAL = "equal"  # anchor of the list of equal programs on a problem's page
 
 
-def name_submission_page(key: str) -> str:
+def make_submission_page_filename(key: str) -> str:
     return f"submission-{_compute_short_hash(key)}.html"
 
 
-def name_list_page(number: int) -> str:
+def make_list_page_filename(number: int) -> str:
     """Return the file name of a page of the list of all submissions. Pages are counted from 0."""
     return f"submissions-{number + 1}.html"
 
@@ -400,7 +410,7 @@ def name_attempts_script(problem: str) -> str:
     return f"attempts-{_compute_short_hash(problem)}.js"
 
 
-def name_model_page(model: str) -> str:
+def make_model_page_filename(model: str) -> str:
     return f"model-{_compute_short_hash(model)}.html"
 
 
@@ -408,7 +418,7 @@ def make_model_anchor(model: str) -> str:
     return f"m-{_compute_short_hash(model)}"
 
 
-def compute_sample_number(key: str) -> int:
+def hash_key_for_sampling(key: str) -> int:
     """Return a number from a key's hash, which decides whether a sample contains the key."""
     return int(_compute_short_hash(key)[-15:], 16)
 
@@ -499,7 +509,7 @@ def _load_html_template(has_asset_files: bool) -> jinja2.Template:
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER, encoding="utf-8"),
-        finalize=_clean_value,
+        finalize=_shorten_and_show_controls,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
@@ -523,7 +533,7 @@ def _load_html_template(has_asset_files: bool) -> jinja2.Template:
     environment.globals |= {
         "rows": render_rows,
         "numbered": render_numbered_code,
-        "compared": render_comparison,
+        "compared": render_output_diff_rows,
         "beside": has_asset_files,
         "style": Markup(style),
         "script": Markup(script),
@@ -537,7 +547,7 @@ def _format_csp_hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _clean_value(value: Any) -> Any:
+def _shorten_and_show_controls(value: Any) -> Any:
     """Return a string without invisible characters and with bounded length; other values as they are."""
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
@@ -554,18 +564,18 @@ def render_rows(table: TableBlock) -> Any:
         if row_index == _PAGE:
             lines.append("</tbody>\n<tbody hidden>\n")
         pieces = (
-            _text_cell(cell, side) if isinstance(cell, str) else _render_cell(cell, side)
-            for cell, side in zip(row, table.sides, strict=True)
+            _render_cached_text_cell(cell, side) if isinstance(cell, str) else _render_cell(cell, side)
+            for cell, side in zip(row, table.column_alignments, strict=True)
         )
         lines.append(f"<tr>{''.join(pieces)}</tr>\n")
     return Markup("".join(lines))
 
 
-def _render_cell(cell: Cell, side: str) -> str:
+def _render_cell(cell: Cell, alignment: str) -> str:
     from markupsafe import escape
 
-    if isinstance(cell, Meter | DifferenceBar):
-        return f'<td><div class="meter">{cell.drawing}<span>{escape(cell.text)}</span></div></td>'
+    if isinstance(cell, ShareBar | DifferenceBar):
+        return f'<td><div class="meter">{cell.bar_svg}<span>{escape(cell.text)}</span></div></td>'
     if isinstance(cell, VerdictSquares):
         return f"<td>{cell.html()}</td>"
     if isinstance(cell, Links):
@@ -575,7 +585,7 @@ def _render_cell(cell: Cell, side: str) -> str:
     )
     if isinstance(cell, Link) and cell.note:
         cell_html += f"<small>{escape(cell.note)}</small>"
-    style = choose_cell_style(cell, side)
+    style = choose_cell_style(cell, alignment)
     return f'<td class="{style}">{cell_html}</td>' if style else f"<td>{cell_html}</td>"
 
 
@@ -587,22 +597,22 @@ def _render_link(link: Link) -> str:
 
 
 # Cached, because the tests of thousands of submissions have the same names, verdicts and scores.
-_text_cell = lru_cache(1 << 14)(_render_cell)
+_render_cached_text_cell = lru_cache(1 << 14)(_render_cell)
 
 
-def choose_shade(share: float) -> str:
+def choose_score_colour_class(score_fraction: float) -> str:
     """Return the class of a share's colour. Only 0 is g0, and only 1 is g10."""
-    shade_step = max(1, min(9, math.floor(10 * share + 0.5)))  # rounds in the same way as report.js
-    return f"g{0 if share <= 0 else 10 if share > 1 - _BINARY else shade_step}"
+    shade_step = max(1, min(9, math.floor(10 * score_fraction + 0.5)))  # rounds in the same way as report.js
+    return f"g{0 if score_fraction <= 0 else 10 if score_fraction > 1 - _BINARY else shade_step}"
 
 
 def choose_cell_style(cell: Cell, alignment: str) -> str:
     """Return the classes of a cell. Verdicts, medals and a few other keywords have colours."""
-    if isinstance(cell, Meter | DifferenceBar | Links | VerdictSquares):
+    if isinstance(cell, ShareBar | DifferenceBar | Links | VerdictSquares):
         return ""
     classes = ["number"] if alignment == "r" else ["text"] if len(str(cell)) > _SHORT else []
     if isinstance(cell, Link):
-        return " ".join([*classes, *([] if cell.share is None else [choose_shade(cell.share)])])
+        return " ".join([*classes, *([] if cell.share is None else [choose_score_colour_class(cell.share)])])
     last_word = cell.rpartition(" ")[2]
     if cell in _STATUSES:
         classes += ["status", cell.lower()]
@@ -672,7 +682,7 @@ _PIECE = re.compile(r"\n|[^\S\n]+|\S+")
 _SYMBOLS = {" ": "·", "\t": "⇥", "\r": r"\r", "\n": "↵"}
 
 
-def render_comparison(output: str, expected: str) -> Any:
+def render_output_diff_rows(output: str, expected: str) -> Any:
     """Return rows of a table as HTML: line number, line of the output, expected line."""
     from markupsafe import Markup
 
@@ -680,7 +690,7 @@ def render_comparison(output: str, expected: str) -> Any:
     pieces = (
         (number, (None if line is None else _PIECE.findall(line) for line in pair)) for number, pair in pairs
     )
-    rows = ((number, *_compare_lines(*pair)) for number, pair in pieces)
+    rows = ((number, *_render_output_and_expected_cells(*pair)) for number, pair in pieces)
     return Markup(
         "".join(f"<tr><td>{number}</td>{output_cell}{other}</tr>\n" for number, output_cell, other in rows)
     )
@@ -700,22 +710,24 @@ def _pair_lines(output: Sequence[str], expected: Sequence[str]) -> Iterator[tupl
         yield from zip_longest(output[start:end], expected[other_start:other_end])
 
 
-def _compare_lines(output: list[str] | None, expected: list[str] | None) -> tuple[str, str]:
+def _render_output_and_expected_cells(
+    output: list[str] | None, expected: list[str] | None
+) -> tuple[str, str]:
     if output is None or expected is None:
         return _render_changed_line(output, "del"), _render_changed_line(expected, "ins")
     left_parts, right_parts = list[str](), list[str]()
     for same, start, end, other_start, other_end in SequenceMatcher(
         None, output, expected, autojunk=False
     ).get_opcodes():
-        for cell_parts, pieces, tag in (
+        for cell_parts, fragments, tag in (
             (left_parts, output[start:end], "del"),
             (right_parts, expected[other_start:other_end], "ins"),
         ):
             cell_parts += (
-                map(_render_plain_piece, pieces)
+                map(_render_common_text, fragments)
                 if same == "equal"
-                else [_render_tagged(tag, pieces)]
-                if pieces
+                else [_render_html_element(tag, fragments)]
+                if fragments
                 else []
             )
     return f"<td>{''.join(left_parts)}</td>", f"<td>{''.join(right_parts)}</td>"
@@ -723,28 +735,28 @@ def _compare_lines(output: list[str] | None, expected: list[str] | None) -> tupl
 
 def _render_changed_line(pieces: list[str] | None, tag: str) -> str:
     """Return the cell of a removed or added line. If `pieces` is None, this side has no line: it is empty."""
-    return '<td class="none"></td>' if pieces is None else f"<td>{_render_tagged(tag, pieces)}</td>"
+    return '<td class="none"></td>' if pieces is None else f"<td>{_render_html_element(tag, pieces)}</td>"
 
 
-def _render_tagged(tag: str, pieces: Sequence[str]) -> str:
-    return f"<{tag}>{''.join(map(_render_visible_piece, pieces))}</{tag}>"
+def _render_html_element(tag: str, text_fragments: Sequence[str]) -> str:
+    return f"<{tag}>{''.join(map(_render_text_showing_whitespace, text_fragments))}</{tag}>"
 
 
-def _render_plain_piece(piece: str) -> str:
+def _render_common_text(text: str) -> str:
     """Return a piece that both sides have, as HTML. A single space stays a space."""
-    if piece == " ":
-        return piece
+    if text == " ":
+        return text
     return (
-        f'<span class="blank">{_render_visible_piece(piece)}</span>'
-        if piece.isspace()
-        else _render_visible_piece(piece)
+        f'<span class="blank">{_render_text_showing_whitespace(text)}</span>'
+        if text.isspace()
+        else _render_text_showing_whitespace(text)
     )
 
 
-def _render_visible_piece(piece: str) -> str:
+def _render_text_showing_whitespace(text: str) -> str:
     """Return a piece as HTML, with a symbol for each white-space character."""
     from markupsafe import escape
 
-    if piece.isspace():
-        return "".join(_SYMBOLS.get(char, "␣") for char in piece)
-    return str(escape(visible(piece)))
+    if text.isspace():
+        return "".join(_SYMBOLS.get(char, "␣") for char in text)
+    return str(escape(visible(text)))

@@ -18,12 +18,12 @@ from ioi_eval.reports.document import (
     CodeLines,
     DifferenceBar,
     Link,
-    Meter,
     Section,
+    ShareBar,
     TableBlock,
     format_number,
     format_share,
-    name_model_page,
+    make_model_page_filename,
 )
 from ioi_eval.reports.records import Headline, HeadlineRow, Measure, ModelSummary, ProblemSummary, Settings
 from ioi_eval.rules.paired import MIN_PROBLEMS, MeanDifference, Ranking, compute_mean_difference
@@ -48,7 +48,7 @@ def choose_common_measure(models: Iterable[ModelSummary]) -> Measure:
     return Measure.SOLVED if has_no_pass_at_1 else Measure.PASS_AT_1
 
 
-def compute_problem_value(problem: ProblemSummary, measure: Measure, mode: ScoreMode) -> float | None:
+def compute_problem_measure(problem: ProblemSummary, measure: Measure, score_mode: ScoreMode) -> float | None:
     """Return a model's value for a problem, in [0, 1], or None if nothing was scored."""
     if not problem.scored:
         return None
@@ -56,15 +56,18 @@ def compute_problem_value(problem: ProblemSummary, measure: Measure, mode: Score
         case Measure.PASS_AT_1:
             return problem.pass_at_1
         case Measure.SOLVED:
-            return float(problem.is_solved(mode))
+            return float(problem.is_solved(score_mode))
         case Measure.POINTS:
             return (problem.points or 0.0) / problem.max_points if problem.max_points else None
 
 
-def compute_values_by_problem(model: ModelSummary, measure: Measure, mode: ScoreMode) -> dict[str, float]:
+def compute_measure_by_problem(
+    model: ModelSummary, measure: Measure, score_mode: ScoreMode
+) -> dict[str, float]:
     """Return a model's value for each problem with a scored submission."""
     values = (
-        (problem.problem_id, compute_problem_value(problem, measure, mode)) for problem in model.problems
+        (problem.problem_id, compute_problem_measure(problem, measure, score_mode))
+        for problem in model.problems
     )
     return {name: value for name, value in values if value is not None}
 
@@ -91,7 +94,7 @@ class Entry(Value):
     author: str = MODEL  # `model`, or `participant` in a contest, see `Settings.author`
 
 
-def choose_author_heading(entries: Iterable[Entry]) -> str:
+def choose_model_column_heading(entries: Iterable[Entry]) -> str:
     """Return the heading of the column with the names: Model, or Participant in a contest."""
     authors = {entry.author for entry in entries}
     return (authors.pop() if len(authors) == 1 else MODEL).capitalize()
@@ -110,7 +113,7 @@ def compute_model_ranks(entries: Sequence[Entry], measure: Measure) -> list[int]
 
     A model is significantly better if the 95 % interval of the difference excludes 0.
     """
-    columns = [compute_values_by_problem(entry.model, measure, entry.mode) for entry in entries]
+    columns = [compute_measure_by_problem(entry.model, measure, entry.mode) for entry in entries]
     names = sorted({name for column in columns for name in column})
     return Ranking([[column.get(name) for name in names] for column in columns]).ranks()
 
@@ -121,7 +124,7 @@ def sort_models(models: Iterable[ModelSummary]) -> tuple[ModelSummary, ...]:
     measure = choose_common_measure(models)
 
     def sort_key(model: ModelSummary) -> tuple[float, float, int, str]:
-        value = _compute_value_and_interval(model, measure)[0]
+        value = _compute_measure_with_interval(model, measure)[0]
         return -1.0 if value is None else -value, -model.points, -model.problems_solved, model.model
 
     return tuple(sorted(models, key=sort_key))
@@ -148,7 +151,7 @@ def make_headline(
         measure=measure,
         of=max_total_by_measure[measure],
         submission_limit=submission_limit if measure is Measure.POINTS else None,
-        sentence=_compare_first_two(entries, measure),
+        sentence=_make_first_two_models_sentence(entries, measure),
         models=tuple(
             _make_headline_row(entry, rank, measure)
             for entry, rank in zip(entries, compute_model_ranks(entries, measure), strict=True)
@@ -156,11 +159,11 @@ def make_headline(
     )
 
 
-def _compare_first_two(entries: Sequence[Entry], measure: Measure) -> str:
+def _make_first_two_models_sentence(entries: Sequence[Entry], measure: Measure) -> str:
     if len(entries) < 2 or not can_compare_models(entries):
         return ""
     first_values, second_values = (
-        compute_values_by_problem(entry.model, measure, entry.mode) for entry in entries[:2]
+        compute_measure_by_problem(entry.model, measure, entry.mode) for entry in entries[:2]
     )
     return make_difference_sentence(
         entries[0].name, entries[1].name, measure, compare_values_by_problem(first_values, second_values)
@@ -169,7 +172,7 @@ def _compare_first_two(entries: Sequence[Entry], measure: Measure) -> str:
 
 def _make_headline_row(entry: Entry, rank: int, measure: Measure) -> HeadlineRow:
     model = entry.model
-    value, low, high = _compute_value_and_interval(model, measure)
+    value, low, high = _compute_measure_with_interval(model, measure)
     return HeadlineRow(
         model=model.model,
         rank=rank,
@@ -182,7 +185,7 @@ def _make_headline_row(entry: Entry, rank: int, measure: Measure) -> HeadlineRow
     )
 
 
-def _compute_value_and_interval(
+def _compute_measure_with_interval(
     model: ModelSummary, measure: Measure
 ) -> tuple[float | None, float | None, float | None]:
     """Return the value of a model's headline, and the bounds of its 95 % interval."""
@@ -225,7 +228,9 @@ def sort_entries(entries: Iterable[Entry]) -> list[Entry]:
     """Return the models in the order of their headlines."""
     entries = list(entries)
     measure = choose_common_measure(entry.model for entry in entries)
-    return sorted(entries, key=lambda entry: -(_compute_value_and_interval(entry.model, measure)[0] or 0.0))
+    return sorted(
+        entries, key=lambda entry: -(_compute_measure_with_interval(entry.model, measure)[0] or 0.0)
+    )
 
 
 def make_headline_section(entries: Sequence[Entry], *, compare: bool = True) -> Section:
@@ -238,10 +243,10 @@ def make_headline_section(entries: Sequence[Entry], *, compare: bool = True) -> 
     has_ranks, shows_points = len(entries) > 1 and can_compare_models(entries), measure is Measure.POINTS
     unscored = any(entry.model.unscored for entry in entries)
     column_heads = [
-        choose_author_heading(entries),
+        choose_model_column_heading(entries),
         *(["Rank"] if has_ranks else []),
         *(
-            ["All", f"Best of {format_limits(entries)}", "of"]
+            ["All", f"Best of {format_submission_limits(entries)}", "of"]
             if shows_points
             else [make_headline_column_heading(measure, entries)]
         ),
@@ -272,14 +277,14 @@ def make_headline_section(entries: Sequence[Entry], *, compare: bool = True) -> 
                 *([f"{entry.model.unscored:,}"] if unscored else []),
             ]
         )
-    sentence_of_first_two = _compare_first_two(entries, measure) if compare else ""
+    sentence_of_first_two = _make_first_two_models_sentence(entries, measure) if compare else ""
     notes = [sentence_of_first_two] if sentence_of_first_two else []
     return Section(
         title=f"Headline: {measure.value}", table=TableBlock(heads=column_heads, rows=rows), notes=notes
     )
 
 
-def format_limits(entries: Iterable[Entry]) -> str:
+def format_submission_limits(entries: Iterable[Entry]) -> str:
     return " or ".join(f"{limit:,}" for limit in sorted({entry.limit for entry in entries}))
 
 
@@ -287,7 +292,7 @@ def make_headline_sentence(entries: Sequence[Entry]) -> str:
     """Return a sentence about which model is best. `entries`: the models, the best first."""
     measure = choose_common_measure(entry.model for entry in entries)
     if len(entries) > 1:
-        return _compare_first_two(entries, measure)
+        return _make_first_two_models_sentence(entries, measure)
     row = _make_headline_row(entries[0], 1, measure)
     format_value = format_percent_or_dash if measure is Measure.PASS_AT_1 else format_number
     interval = _explain_missing_interval(row, measure)
@@ -335,17 +340,17 @@ def make_leaderboard_section(entries: Sequence[Entry], *, has_model_pages: bool 
     """Return the leaderboard of a report. `entries`: the best first; `has_model_pages`: each has a page."""
     measure = choose_common_measure(entry.model for entry in entries)
     has_ranks, shows_points = len(entries) > 1 and can_compare_models(entries), measure is Measure.POINTS
-    columns = [compute_values_by_problem(entry.model, measure, entry.mode) for entry in entries]
+    columns = [compute_measure_by_problem(entry.model, measure, entry.mode) for entry in entries]
     difference_cells = make_mean_difference_cells(
         [compare_values_by_problem(column, columns[0]) for column in columns]
     )
     medal_texts = [_format_medals(entry) for entry in entries]
     rows: list[list[Cell]] = []
     column_heads = [
-        choose_author_heading(entries),
+        choose_model_column_heading(entries),
         "Rank",
         make_headline_column_heading(measure, entries),
-        f"Best of {format_limits(entries)}",
+        f"Best of {format_submission_limits(entries)}",
         "Minus the leader",
         "Points",
     ]
@@ -359,11 +364,11 @@ def make_leaderboard_section(entries: Sequence[Entry], *, has_model_pages: bool 
         unscored_share = f" ({format_share(model.unscored, model.submissions)})" if model.unscored else ""
         rows.append(
             [
-                Link(text=entry.name, href=f"{FOLDER}/{name_model_page(model.model)}")
+                Link(text=entry.name, href=f"{FOLDER}/{make_model_page_filename(model.model)}")
                 if has_model_pages
                 else entry.name,
                 str(rank),
-                _make_meter_cell(row, measure, entry),
+                _make_score_bar_cell(row, measure, entry),
                 format_number(row.limited),
                 NOTHING if entry is entries[0] else difference_cell,
                 f"{format_number(model.points)} of {format_number(model.max_points)}",
@@ -420,7 +425,7 @@ def make_mean_difference_cells(differences: Sequence[MeanDifference]) -> list[Ce
     ]
 
 
-def _make_meter_cell(row: HeadlineRow, measure: Measure, entry: Entry) -> Cell:
+def _make_score_bar_cell(row: HeadlineRow, measure: Measure, entry: Entry) -> Cell:
     if row.value is None:
         return NOTHING
     totals = {
@@ -433,12 +438,12 @@ def _make_meter_cell(row: HeadlineRow, measure: Measure, entry: Entry) -> Cell:
         format_percent_or_dash if measure is Measure.PASS_AT_1 else format_number,
     )
     if row.low is None or row.high is None:
-        return Meter(part=row.value, whole=max_total, said=format_value(row.value))
+        return ShareBar(part=row.value, whole=max_total, said=format_value(row.value))
     interval_ends = (row.low, row.high)
     if measure is Measure.POINTS and max_total >= _MIN_ROUNDED_POINTS:
         interval_ends = (round(row.low), round(row.high))
     low, high = (format_value(end).removesuffix(" %") for end in interval_ends)
-    return Meter(
+    return ShareBar(
         part=row.value,
         whole=max_total,
         low=row.low / max_total if max_total else None,
@@ -464,7 +469,7 @@ def _format_medals(entry: Entry) -> str:
     )
 
 
-def make_paper_section(headline: Headline, settings: Settings) -> Section:
+def make_section_for_papers(headline: Headline, settings: Settings) -> Section:
     """Return a section with a LaTeX row and a sentence for each model, for copying."""
     versions = ", ".join([f"{name} {version}" for name, version in sorted(settings.versions.items())])
     judge_names = "; ".join([versions or "ioi-eval", *list(settings.compilers)[:_MAX_COMPILERS]])
@@ -522,7 +527,7 @@ def _format_latex_row(row: HeadlineRow, headline: Headline) -> str:
     return " & ".join([name, *cells]) + r" \\"
 
 
-def _make_paper_sentence(row: HeadlineRow, headline: Headline, judges: str) -> str:
+def _make_paper_sentence(row: HeadlineRow, headline: Headline, judge_versions: str) -> str:
     format_value = format_percent_or_dash if headline.measure is Measure.PASS_AT_1 else format_number
     interval = _explain_missing_interval(row, headline.measure)
     if row.low is not None:
@@ -544,7 +549,7 @@ def _make_paper_sentence(row: HeadlineRow, headline: Headline, judges: str) -> s
         case Measure.SOLVED:
             solved_text = f"{format_number(row.value)} of {format_number(headline.of)}"
             result_text = f"{solved_text} problems solved (n = {size_text})"
-    return f"{name} has {result_text}, judged by {judges}."
+    return f"{name} has {result_text}, judged by {judge_versions}."
 
 
 def format_percent_or_dash(value: float | None) -> str:
@@ -560,7 +565,7 @@ def make_difference_sentence(
     problems = format_count(difference.number, "problem")
     if difference.is_zero and difference.number > 1:
         same_sentence = f"{first_name} and {second_name} have the same for each of {problems}"
-        return f"There is no difference in {measure.noun}: {same_sentence}."
+        return f"There is no difference in {measure.noun_phrase}: {same_sentence}."
     minus_text = (
         f"{first_name} minus {second_name} is {format_signed_percent(difference.mean)} percentage points"
     )
@@ -568,14 +573,15 @@ def make_difference_sentence(
         return f"A single problem is not evidence about other problems. {minus_text}."
     if difference.low is None or difference.high is None:
         reason = f"fewer than {MIN_PROBLEMS} problems cannot show one"
-        return f"No difference is shown in {measure.noun}: {reason}. {minus_text}, over {problems}."
+        return f"No difference is shown in {measure.noun_phrase}: {reason}. {minus_text}, over {problems}."
     low, high = format_signed_percent(difference.low), format_signed_percent(difference.high)
     interval = f"(95 % interval {low} to {high}, over {problems})"
     if not difference.sign:
-        return f"No difference is shown in {measure.noun}: chance alone explains it. {minus_text} {interval}."
+        start = f"No difference is shown in {measure.noun_phrase}: chance alone explains it."
+        return f"{start} {minus_text} {interval}."
     better_name, worse_name = (first_name, second_name) if difference.sign > 0 else (second_name, first_name)
     return (
-        f"The difference is real: {better_name} is better than {worse_name} in {measure.noun}."
+        f"The difference is real: {better_name} is better than {worse_name} in {measure.noun_phrase}."
         f" {minus_text} {interval}."
     )
 

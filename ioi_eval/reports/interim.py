@@ -11,7 +11,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.reports.document import Document, LiveBlock, Section, render_html
 from ioi_eval.reports.page import choose_pages, make_run_document, needs_model_pages
 from ioi_eval.reports.records import ReportOptions, Summary, read_validation
-from ioi_eval.reports.summary import INCOMPLETE, RowCounter, RowCounts
+from ioi_eval.reports.summary import INCOMPLETE, RowCounts, RunSummaryBuilder
 from ioi_eval.store.folder import RESULTS
 
 
@@ -61,16 +61,16 @@ class InterimReport:
             self._forget_rows()
             self._inode = 0 if status is None else status.st_ino
         offsets_and_keys = list[tuple[int, str]]()
-        row_counter = RowCounter(self._folder, self._options, self._row_counts)
+        summary_builder = RunSummaryBuilder(self._folder, self._options, self._row_counts)
         # Read the last counted row again, without counting it: the stored offset is the start of this row.
-        row_counter.read_rows(
+        summary_builder.read_rows(
             lambda row, result, offset: offsets_and_keys.append((offset, row["key"])),
-            begin=max(0, self._last_row_offset),
-            counted_from=self._last_row_offset + 1,
+            begin_offset=max(0, self._last_row_offset),
+            count_start_offset=self._last_row_offset + 1,
             find_counted_keys=self._counted_keys.intersection,
         )
-        run_summary = row_counter.make_summary()
-        self._row_counts = row_counter.reusable_counts
+        run_summary = summary_builder.make_summary()
+        self._row_counts = summary_builder.counts_for_next_report
         if self._row_counts is not None and offsets_and_keys:
             self._counted_keys.update(key for _, key in offsets_and_keys)
             self._last_row_offset = offsets_and_keys[-1][0]

@@ -15,7 +15,7 @@ import msgspec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.values import Value
-from ioi_eval.store.files import raise_read_errors
+from ioi_eval.store.files import convert_read_errors
 
 _FORM = "Expected a table for each year, such as [2024] with gold = 359.71, or the same as JSON"
 
@@ -48,21 +48,23 @@ class Award(Value):
     reason: str = ""
 
 
-def find_contest_problems(contest: ContestYear, names: Collection[str], source: str) -> Collection[str]:
+def find_contest_problems(
+    contest: ContestYear, problem_names: Collection[str], problems_source: str
+) -> Collection[str]:
     """Return the problems that belong to the contest of their year, or nothing if that is unclear.
 
-    `source`: the source of the run's problems. It is needed because problems of other contests have years as
-    well.
+    `problems_source`: the source of the run's problems. It is needed because problems of other contests have
+    years as well.
     """
     contest_ids = {name.lower() for name in contest.ids}
-    contest_problems = [name for name in names if name.partition("@")[0].lower() in contest_ids]
+    contest_problems = [name for name in problem_names if name.partition("@")[0].lower() in contest_ids]
     # A source that contains "ioi" is about the IOI, unless "ioi" is part of this project's name "ioi_eval".
     if not contest_ids or (
-        re.search(r"(?<![a-z])ioi(?![a-z]|[-_]eval)", source.lower())
+        re.search(r"(?<![a-z])ioi(?![a-z]|[-_]eval)", problems_source.lower())
         and len(contest_problems) < len(contest_ids)
     ):
-        return names
-    return contest_problems if len(contest_problems) in (len(names), len(contest_ids)) else ()
+        return problem_names
+    return contest_problems if len(contest_problems) in (len(problem_names), len(contest_ids)) else ()
 
 
 def award_medal(
@@ -85,14 +87,14 @@ def award_medal(
     return Award(year=year, points=points, medal=None, reason=reason)
 
 
-def _explain_no_award(contest: ContestYear, problems: Mapping[str, float | None]) -> str:
-    if len(problems) != contest.problems:
-        return f"the contest had {contest.problems} problems, the run has {len(problems)} of that year"
+def _explain_no_award(contest: ContestYear, max_by_problem: Mapping[str, float | None]) -> str:
+    if len(max_by_problem) != contest.problems:
+        return f"the contest had {contest.problems} problems, the run has {len(max_by_problem)} of that year"
     if problems_without_maximum := sorted(
-        name for name, max_points in problems.items() if max_points is None
+        name for name, max_points in max_by_problem.items() if max_points is None
     ):
         return f"nothing was scored for {', '.join(problems_without_maximum)}"
-    max_total = math.fsum(max_points or 0 for max_points in problems.values())
+    max_total = math.fsum(max_points or 0 for max_points in max_by_problem.values())
     if not math.isclose(max_total, contest.points, abs_tol=1e-6):
         return f"the contest's problems are worth {contest.points:g} points, the run's {max_total:g}"
     return ""
@@ -101,7 +103,7 @@ def _explain_no_award(contest: ContestYear, problems: Mapping[str, float | None]
 # --- cut-offs of medals --------------------------------------------------------------------------------
 
 
-def load_known_contests() -> dict[int, ContestYear]:
+def load_bundled_contest_years() -> dict[int, ContestYear]:
     """Return the medal cut-offs that this package contains."""
     toml_text = importlib.resources.files("ioi_eval.reports").joinpath("medals.toml").read_text("utf-8")
     return _parse_contests(tomllib.loads(toml_text), "medals.toml")
@@ -110,14 +112,14 @@ def load_known_contests() -> dict[int, ContestYear]:
 def read_contests(path: Path) -> dict[int, ContestYear]:
     """Return the medal cut-offs of this package and of a user's TOML or JSON file, which has priority."""
     try:
-        with raise_read_errors(path):
+        with convert_read_errors(path):
             content, is_json = path.read_text("utf-8"), path.suffix.lower() == ".json"
         table = msgspec.json.decode(require_shallow(content)) if is_json else tomllib.loads(content)
     except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(
             f"the file is not a table of medals: {error}", where=str(path), remedy=_FORM
         ) from error
-    return {**load_known_contests(), **_parse_contests(table, str(path))}
+    return {**load_bundled_contest_years(), **_parse_contests(table, str(path))}
 
 
 def _parse_contests(table: Any, where: str) -> dict[int, ContestYear]:

@@ -30,21 +30,21 @@ from ioi_eval.reports.document import (
     TableBlock,
     format_number,
     format_share,
-    name_model_page,
+    make_model_page_filename,
+    make_submission_page_filename,
     name_problem_page,
-    name_submission_page,
     render_html,
     render_markdown,
 )
-from ioi_eval.reports.headline import Entry, make_paper_section
+from ioi_eval.reports.headline import Entry, make_section_for_papers
 from ioi_eval.reports.pages import (
     ListState,
     OnProgress,
     PageSelection,
-    PageSources,
-    ProgressCounter,
+    ReportManifest,
+    ReportProgressCounter,
+    ReportStamp,
     RowsDigest,
-    Stamp,
     SubmissionLists,
     ignore_progress,
     write_pages,
@@ -63,18 +63,18 @@ from ioi_eval.reports.records import (
 from ioi_eval.reports.summary import (
     SUMMARY,
     RowCallback,
-    RowCounter,
     RowCounts,
-    check_run,
-    convert_from_plain,
-    convert_to_plain,
+    RunSummaryBuilder,
+    convert_from_msgpack_value,
+    convert_to_msgpack_value,
+    read_valid_run_info,
     summarize_run,
 )
 from ioi_eval.reports.tables import TESTS, TestsTableState, open_tests_table
 from ioi_eval.reports.trust import make_trusted_problems_section
 from ioi_eval.reports.validation import make_sections
 from ioi_eval.rules.scoring import ScoreMode
-from ioi_eval.store.files import make_draft_path, read_value, remove_stale_drafts, replace
+from ioi_eval.store.files import make_draft_path, read_value, remove_abandoned_file_drafts, replace
 from ioi_eval.store.folder import RESULTS
 from ioi_eval.store.tasks import Task, read_tasks
 
@@ -188,10 +188,17 @@ def make_run_document(
                 for model in run.models
                 if not has_model_pages
                 for section in _make_model_sections(
-                    model, f"{FOLDER}/", is_alone=is_alone, has_pages=page_choice is not PageChoice.NONE
+                    model,
+                    f"{FOLDER}/",
+                    is_only_model=is_alone,
+                    has_submission_pages=page_choice is not PageChoice.NONE,
                 )
             ),
-            *([make_paper_section(run.headline, run.settings)] if has_scores and validation is None else []),
+            *(
+                [make_section_for_papers(run.headline, run.settings)]
+                if has_scores and validation is None
+                else []
+            ),
             *(msgspec.structs.replace(section, tab=FAILED) for section in _make_failures_sections(run)),
             *(
                 msgspec.structs.replace(section, tab=SETTINGS)
@@ -219,10 +226,12 @@ def _make_model_pages(run: Summary, has_pages: bool) -> dict[str, Document]:
     if not needs_model_pages(run):
         return {}
     return {
-        name_model_page(model.model): Document(
+        make_model_page_filename(model.model): Document(
             title=f"Model {sections.format_model_name(model.model)}",
             tab=PROBLEMS,
-            sections=list(_make_model_sections(model, "", is_alone=False, has_pages=has_pages)),
+            sections=list(
+                _make_model_sections(model, "", is_only_model=False, has_submission_pages=has_pages)
+            ),
         )
         for model in run.models
     }
@@ -243,7 +252,7 @@ def _make_overview_sections(
     if has_several:
         yield sections.make_problems_section(entries, has_pages=True)
     if run.causes:
-        yield sections.make_causes_section(run, selection.make_report_link)
+        yield sections.make_failure_causes_section(run, selection.make_report_link)
     if run.scored:
         verdicts_section = sections.make_verdicts_section(entries, run.verdicts, run.unscored)
         yield msgspec.structs.replace(
@@ -280,23 +289,23 @@ def _has_subtasks(*models: ModelSummary) -> bool:
 
 
 def _make_model_sections(
-    model: ModelSummary, folder: str, *, is_alone: bool, has_pages: bool
+    model: ModelSummary, link_prefix: str, *, is_only_model: bool, has_submission_pages: bool
 ) -> Iterator[Section]:
     """Yield the tables of a model.
 
     Args:
         model: The model's numbers.
-        folder: Prefix of links to other pages.
-        is_alone: The run has a single model.
-        has_pages: Submissions have pages.
+        link_prefix: Prefix of links to other pages.
+        is_only_model: The run has a single model.
+        has_submission_pages: Submissions have pages.
     """
     yield Section(
-        title=model.model or ("Problems" if is_alone else "Submissions without a model's name"),
-        table=_make_problems_table(model, folder),
-        long=not is_alone or len(model.problems) > _LONG,
+        title=model.model or ("Problems" if is_only_model else "Submissions without a model's name"),
+        table=_make_problems_table(model, link_prefix),
+        long=not is_only_model or len(model.problems) > _LONG,
     )
     if _has_subtasks(model):
-        model_suffix = "" if is_alone else ", " + (model.model or "no model's name")
+        model_suffix = "" if is_only_model else ", " + (model.model or "no model's name")
         rows: list[list[Cell]] = [
             [
                 "" if index else problem.problem_id,
@@ -305,7 +314,10 @@ def _make_model_sections(
                 format_number(subtask.points),
                 subtask.status,
                 Link(
-                    text=subtask.key, href=f"{folder}{name_submission_page(subtask.key)}" if has_pages else ""
+                    text=subtask.key,
+                    href=f"{link_prefix}{make_submission_page_filename(subtask.key)}"
+                    if has_submission_pages
+                    else "",
                 )
                 if subtask.weighted_score
                 else NOTHING,
@@ -322,13 +334,13 @@ def _make_model_sections(
                 align="llrrll",
                 kind="subtasks",
             ),
-            long=not is_alone or len(rows) > _LONG,
+            long=not is_only_model or len(rows) > _LONG,
         )
 
 
 def _make_problems_table(model: ModelSummary, folder: str) -> TableBlock:
     statuses = list(model.verdicts)[::-1]
-    k_values = sections.find_estimated_ks(problem.pass_at for problem in model.problems)
+    k_values = sections.list_ks_with_estimate(problem.pass_at for problem in model.problems)
     pass_heads = [f"pass@{k}" for k in k_values]
     return TableBlock(
         heads=[
@@ -454,7 +466,7 @@ def _make_setting_rows(settings: Settings) -> Iterator[tuple[str, str]]:
         ("Repaired", f"{name} ({format_count(submissions, 'submission')})")
         for name, submissions in settings.repairs.items()
     )
-    yield from (("Confinement", _format_confinement(confinement)) for confinement in settings.confinements)
+    yield from (("Confinement", _format_sandbox_line(confinement)) for confinement in settings.confinements)
 
 
 def _list_options(settings: Settings, *, has_default: bool) -> list[tuple[str, Any]]:
@@ -473,25 +485,31 @@ def _format_setting(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _format_confinement(report: Mapping[str, Any]) -> str:
+def _format_sandbox_line(confinement_report: Mapping[str, Any]) -> str:
     """Return a confinement report (docs/protocol.md) as a line.
 
     The line ends with the confinement of builds, if builds have their own confinement.
     """
-    layer_texts = [_format_layers(report)] if set(report) != {"build"} else []
-    layer_texts += [f"builds: {_format_layers(report['build'])}"] if report.get("build") else []
+    layer_texts = [_format_sandbox_layers(confinement_report)] if set(confinement_report) != {"build"} else []
+    layer_texts += (
+        [f"builds: {_format_sandbox_layers(confinement_report['build'])}"]
+        if confinement_report.get("build")
+        else []
+    )
     return "; ".join(layer_texts)
 
 
-def _format_layers(report: Mapping[str, Any]) -> str:
+def _format_sandbox_layers(confinement_report: Mapping[str, Any]) -> str:
     """Return the layers of the sandbox, such as Landlock and seccomp, as a line."""
-    namespaces = " ".join(map(str, report.get("namespaces") or ()))
+    namespaces = " ".join(map(str, confinement_report.get("namespaces") or ()))
     layers = [
-        f"Landlock ABI {report['landlock']}" if report.get("landlock") else "no Landlock",
-        "seccomp" if report.get("seccomp") else "no seccomp",
+        f"Landlock ABI {confinement_report['landlock']}"
+        if confinement_report.get("landlock")
+        else "no Landlock",
+        "seccomp" if confinement_report.get("seccomp") else "no seccomp",
         f"namespaces {namespaces}" if namespaces else "no namespaces",
     ]
-    layers += [f"Python {report['interpreter']}"] if report.get("interpreter") else []
+    layers += [f"Python {confinement_report['interpreter']}"] if confinement_report.get("interpreter") else []
     return ", ".join(layers)
 
 
@@ -505,61 +523,69 @@ def write_reports(
     folder: Path,
     options: ReportOptions | None = None,
     *,
-    into: Path | None = None,
+    target_folder: Path | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> Summary:
-    """Write summary.json, report.md, report.html and the pages of report/ into a run's folder, or `into`.
+    """Write summary.json, report.md, report.html and the pages of report/ into `target_folder`.
 
-    A report that is up to date is not rewritten. The run's folder gets tests.parquet as well. Drafts of a
-    report that was killed are removed.
+    The default is the run's folder, which gets tests.parquet in any case. A report that is up to date is not
+    rewritten. Drafts of a report that was killed are removed.
 
     Args:
         folder: The run's folder.
         options: Options of the report.
-        into: Another folder for the report.
+        target_folder: Another folder for the report.
         on_progress: Called with the numbers of rows read and pages written.
     """
-    check_run(folder)
-    stamp, target = Stamp.of(folder, options or ReportOptions()), into or folder
+    read_valid_run_info(folder)
+    stamp, target = ReportStamp.of_run_folder(folder, options or ReportOptions()), target_folder or folder
     for name in (SUMMARY, REPORT, PAGE, FOLDER, TESTS, INDEX, ROWS):
-        remove_stale_drafts(target / name, min_idle_s=_DRAFT_LIFETIME_S)
-    page_sources = PageSources.read(target / FOLDER)
+        remove_abandoned_file_drafts(target / name, min_idle_s=_DRAFT_LIFETIME_S)
+    manifest = ReportManifest.read(target / FOLDER)
     has_files = all((target / name).is_file() for name in (REPORT, PAGE))
     is_same = (
         has_files
-        and page_sources is not None
-        and page_sources.stamp == stamp
-        and _has_same_rows(target, folder / RESULTS, page_sources)
+        and manifest is not None
+        and manifest.stamp == stamp
+        and _has_same_rows(target, folder / RESULTS, manifest)
     )
     old_summary = read_value(target / SUMMARY, Summary) if is_same else None
     if old_summary is None:
-        return _write_report(folder, stamp, options or ReportOptions(), target, ProgressCounter(on_progress))
-    if into is None and not (folder / TESTS).is_file():
+        return _write_report(
+            folder, stamp, options or ReportOptions(), target, ReportProgressCounter(on_progress)
+        )
+    if target_folder is None and not (folder / TESTS).is_file():
         with open_tests_table(folder) as table:
             summarize_run(folder, options, table.add)
     return old_summary
 
 
-def _has_same_rows(target: Path, rows: Path, page_sources: PageSources) -> bool:
+def _has_same_rows(target: Path, rows: Path, manifest: ReportManifest) -> bool:
     """Return False if rows were edited by hand, even if size, first bytes and last bytes are the same."""
     with contextlib.suppress(FileNotFoundError):
-        if rows.stat().st_mtime_ns >= PageSources.read_modification_time_ns(target / FOLDER):
-            return _digest_rows(rows, ())[0] == page_sources.covered
+        if rows.stat().st_mtime_ns >= ReportManifest.read_modification_time_ns(target / FOLDER):
+            return _hash_complete_rows(rows, ())[0] == manifest.covered
     return True
 
 
 def _write_report(
-    folder: Path, stamp: Stamp, options: ReportOptions, target: Path, progress_counter: ProgressCounter
+    folder: Path,
+    report_stamp: ReportStamp,
+    options: ReportOptions,
+    target: Path,
+    progress_counter: ReportProgressCounter,
 ) -> Summary:
     """Write a report. made.json is written last, so that the next call repeats an interrupted report."""
-    sources_hash = hashlib.sha256(msgspec.json.encode((stamp.program, stamp.base, options))).hexdigest()
+    sources_hash = hashlib.sha256(
+        msgspec.json.encode((report_stamp.program, report_stamp.base, options))
+    ).hexdigest()
     report_cache, tests_state = ReportCache(folder, target, sources_hash), TestsTableState()
     old_index, row_callbacks = report_cache.old_index, list[RowCallback]()
     with (
-        report_cache.open_lists(read_tasks(folder)) as submission_lists,
+        report_cache.open_submission_lists(read_tasks(folder)) as submission_lists,
         contextlib.ExitStack() as exit_stack,
     ):
-        row_counter = RowCounter(folder, options, None if old_index is None else old_index.reading)
+        summary_builder = RunSummaryBuilder(folder, options, None if old_index is None else old_index.reading)
         first_offset = counted_from = 0 if old_index is None else old_index.covered.size
         if target == folder:
             tests_table = exit_stack.enter_context(
@@ -567,20 +593,20 @@ def _write_report(
             )
             row_callbacks.append(tests_table.add)
             first_offset = 0 if old_index is None else min(first_offset, old_index.tests.begin)
-        row_counter.read_rows(
-            submission_lists.add,
+        summary_builder.read_rows(
+            submission_lists.add_row,
             *row_callbacks,
-            progress_counter.add,
-            begin=first_offset,
-            counted_from=counted_from,
-            end=report_cache.covered.size,
-            find_counted_keys=submission_lists.find_known_keys,
+            progress_counter.add_row,
+            begin_offset=first_offset,
+            count_start_offset=counted_from,
+            end_offset=report_cache.covered.size,
+            find_counted_keys=submission_lists.find_already_listed_keys,
         )
-        submission_lists.finish()
+        submission_lists.write_remaining_rows()
         exit_stack.close()
         if target == folder:
             tests_state = tests_table.reusable_state
-        reusable_counts, run = row_counter.reusable_counts, row_counter.make_summary()
+        counts_for_next_report, run = summary_builder.counts_for_next_report, summary_builder.make_summary()
         write_json(target / SUMMARY, run)
         page_choice = choose_pages(run, options)
         validation, model_pages = (
@@ -594,20 +620,20 @@ def _write_report(
                 run, validation, has_model_pages=bool(model_pages), page_choice=page_choice
             ),
         )
-        selection, old_sources = PageSelection(page_choice, run), report_cache.old_sources
-        extra_files = (model_pages, sections.make_filters_json(run))
+        selection, old_manifest = PageSelection(page_choice, run), report_cache.old_manifest
+        extra_files = (model_pages, sections.make_list_filters_json(run))
         write_pages(
             folder,
-            stamp,
+            report_stamp,
             report_cache.covered,
             submission_lists,
             selection,
             *extra_files,
             target,
             progress_counter,
-            old_sources,
+            old_manifest,
         )
-        report_cache.write(reusable_counts, submission_lists, tests_state)
+        report_cache.write(counts_for_next_report, submission_lists, tests_state)
         return run
 
 
@@ -661,15 +687,17 @@ class ReportCache:
         self._target, self._sources_hash = target, sources_hash
         self._draft_file = make_draft_path(target / ROWS)
         stored_index = read_value(
-            target / INDEX, ReportIndex, decode=partial(msgspec.msgpack.decode, dec_hook=convert_from_plain)
+            target / INDEX,
+            ReportIndex,
+            decode=partial(msgspec.msgpack.decode, dec_hook=convert_from_msgpack_value),
         )
         index = stored_index if stored_index is not None and stored_index.made_of == sources_hash else None
-        pages = PageSources.read(target / FOLDER)
+        pages = ReportManifest.read(target / FOLDER)
         old_digests = {source.covered for source in (index, pages) if source is not None}
-        self.covered, valid_digests = _digest_rows(folder / RESULTS, old_digests)
+        self.covered, valid_digests = _hash_complete_rows(folder / RESULTS, old_digests)
         if index is not None and not (index.covered in valid_digests and self._has_files(index)):
             index = None
-        self.old_sources = pages if pages is not None and pages.covered in valid_digests else None
+        self.old_manifest = pages if pages is not None and pages.covered in valid_digests else None
         """The sources of the last report's pages, or None if its rows have changed or disappeared."""
         self.old_index, self._is_large = index, self.covered.size >= MIN_INDEXED_BYTES
 
@@ -679,10 +707,10 @@ class ReportCache:
                 rows_hash = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError:
             return False
-        return rows_hash == index.rows and index.tests.is_prefix_of(self._target / TESTS)
+        return rows_hash == index.rows and index.tests.matches_start_of(self._target / TESTS)
 
     @contextlib.contextmanager
-    def open_lists(self, tasks: dict[str, Task]) -> Iterator[SubmissionLists]:
+    def open_submission_lists(self, tasks: dict[str, Task]) -> Iterator[SubmissionLists]:
         """Yield the submission lists, with the rows of the last report if they can be used."""
         try:
             if self.old_index is not None:
@@ -716,10 +744,12 @@ class ReportCache:
             tests=tests_state,
         )
         self._draft_file.replace(self._target / ROWS)
-        replace(self._target / INDEX, [msgspec.msgpack.encode(index, enc_hook=convert_to_plain)])
+        replace(self._target / INDEX, [msgspec.msgpack.encode(index, enc_hook=convert_to_msgpack_value)])
 
 
-def _digest_rows(path: Path, old_digests: Collection[RowsDigest]) -> tuple[RowsDigest, set[RowsDigest]]:
+def _hash_complete_rows(
+    path: Path, old_digests: Collection[RowsDigest]
+) -> tuple[RowsDigest, set[RowsDigest]]:
     """Return the digest of all complete lines, and the old digests that are still valid."""
     digest, read_bytes, valid_digests = hashlib.sha256(), 0, set[RowsDigest]()
     complete_digest = RowsDigest(size=0, sha256=digest.hexdigest())

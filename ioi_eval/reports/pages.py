@@ -37,44 +37,44 @@ from ioi_eval.reports.document import (
     Cell,
     Document,
     Link,
-    Meter,
     Section,
+    ShareBar,
     TableBlock,
-    compute_sample_number,
     format_number,
+    hash_key_for_sampling,
+    make_list_page_filename,
     make_model_anchor,
+    make_submission_page_filename,
     name_attempts_script,
-    name_list_page,
     name_problem_page,
-    name_submission_page,
     read_asset,
     render_html,
 )
-from ioi_eval.reports.parts import list_report_part_files
-from ioi_eval.reports.plots import draw_columns, make_figure
+from ioi_eval.reports.parts import list_files_of_report_parts
+from ioi_eval.reports.plots import draw_stacked_column_chart, make_figure
 from ioi_eval.reports.records import VALIDATION, LimitUsage, PageChoice, ReportOptions, Summary
 from ioi_eval.reports.statements import StatementHtml
 from ioi_eval.reports.submissions import (
     MAX_FEEDBACK,
-    AttemptIndex,
+    ProblemAttemptIndex,
     find_first_failed_test,
-    list_limit_texts,
+    list_limit_names_and_values,
     make_submission_document,
 )
-from ioi_eval.reports.summary import measure_limit_usage
+from ioi_eval.reports.summary import compute_limit_usage_steps
 from ioi_eval.reports.trust import TRUST
 from ioi_eval.rules.scoring import find_verdict_or_no_program
-from ioi_eval.store.files import make_draft_path, read_value, write_error
+from ioi_eval.store.files import make_draft_path, make_write_error, read_value
 from ioi_eval.store.folder import (
     FAILURES,
     RESULTS,
     RUN,
     is_being_written,
-    read_confinements,
-    read_row_at,
+    read_row_at_offset,
+    read_sandbox_confinements,
 )
 from ioi_eval.store.resources import compute_code_digest
-from ioi_eval.store.rows import as_label, as_number, read_model_name, read_result, shorten
+from ioi_eval.store.rows import as_number, convert_to_label, read_model_name, read_result, shorten
 from ioi_eval.store.tasks import TASKS, Task
 
 # Maximum number of submissions in a run whose programs are all coloured. In a larger run, only the best
@@ -116,17 +116,17 @@ class PageSelection:
             case PageChoice.FAILED:
                 return verdict != Verdict.AC or key in self.named_keys
             case PageChoice.SAMPLE:
-                return compute_sample_number(key) % self.step == 0 or key in self.named_keys
+                return hash_key_for_sampling(key) % self.step == 0 or key in self.named_keys
         return True
 
     def make_link(self, key: str, verdict: str) -> Link:
         """Return a link to a submission's page, or only its key if it has no page."""
-        return Link(text=key, href=name_submission_page(key) if self.has_page(key, verdict) else "")
+        return Link(text=key, href=make_submission_page_filename(key) if self.has_page(key, verdict) else "")
 
     def make_report_link(self, key: str) -> Link:
         """Return a link from the report to a submission that it names."""
         has_page = self.pages is not PageChoice.NONE
-        return Link(text=key, href=f"{FOLDER}/{name_submission_page(key)}" if has_page else "")
+        return Link(text=key, href=f"{FOLDER}/{make_submission_page_filename(key)}" if has_page else "")
 
     @property
     def sha256(self) -> str:
@@ -169,12 +169,12 @@ class SubmissionLists:
         self._row_database.execute(f"CREATE TABLE IF NOT EXISTS rows ({_COLUMNS}, place, draw)")
         self._buffered_rows = list[tuple[Any, ...]]()
 
-    def add(self, row: Mapping[str, Any], result: SubmissionResult, offset: int) -> None:
-        if offset < self._first_offset:
+    def add_row(self, row: Mapping[str, Any], result: SubmissionResult, row_offset: int) -> None:
+        if row_offset < self._first_offset:
             return
-        attempt, language = as_number(row.get("solution_number")), as_label(row.get("language") or "")
-        list_row = ListRow.of(result, read_model_name(row), attempt, language)
-        self._buffered_rows.append((*list_row, offset, compute_sample_number(list_row.key)))
+        attempt, language = as_number(row.get("solution_number")), convert_to_label(row.get("language") or "")
+        list_row = SubmissionListRow.from_result(result, read_model_name(row), attempt, language)
+        self._buffered_rows.append((*list_row, row_offset, hash_key_for_sampling(list_row.key)))
         if len(self._buffered_rows) == _MAX_BUFFERED:
             self._flush()
         sort_key, problem_and_model = (-list_row.points, list_row.key), (list_row.problem, list_row.model)
@@ -188,8 +188,8 @@ class SubmissionLists:
         )
         self._buffered_rows.clear()
 
-    def finish(self) -> None:
-        """Write the remaining rows, after the last call of `add`."""
+    def write_remaining_rows(self) -> None:
+        """Write the remaining rows, after the last call of `add_row`."""
         self._flush()
         self._row_database.execute("CREATE INDEX IF NOT EXISTS of_problem ON rows (problem, place)")
         self._row_database.commit()
@@ -197,7 +197,7 @@ class SubmissionLists:
     def close(self) -> None:
         self._row_database.close()
 
-    def find_known_keys(self, keys: Collection[str]) -> set[str]:
+    def find_already_listed_keys(self, keys: Collection[str]) -> set[str]:
         """Return the keys that occur in rows before `first_offset`."""
         self._row_database.execute("CREATE TEMP TABLE asked (key PRIMARY KEY)")
         self._row_database.executemany("INSERT OR IGNORE INTO asked VALUES (?)", ((key,) for key in keys))
@@ -206,7 +206,7 @@ class SubmissionLists:
         self._row_database.execute("DROP TABLE asked")
         return known_keys
 
-    def find_keys_with_coloured_code(self) -> frozenset[str] | None:
+    def find_keys_of_highlighted_code(self) -> frozenset[str] | None:
         """Return the keys of the submissions whose code gets syntax colours, or None for all submissions."""
         [[row_count]] = self._row_database.execute("SELECT count(*) FROM rows")
         if row_count <= _COLOURED:
@@ -235,7 +235,7 @@ class SubmissionLists:
         )
         self._row_database.execute("DROP TABLE named")
 
-    def write(self, folder: Path, selection: PageSelection, old_pages: OldPages) -> None:
+    def write(self, folder: Path, selection: PageSelection, old_pages: PreviousReportPages) -> None:
         """Write all pages except those of submissions into the folder of a new report.
 
         Args:
@@ -245,7 +245,7 @@ class SubmissionLists:
         """
 
         def are_linked(names: Sequence[str]) -> bool:
-            return all(old_pages.reuse_page(name, folder) for name in names)
+            return all(old_pages.link_unchanged_page(name, folder) for name in names)
 
         row_count_by_problem = dict(self._row_database.execute(_SELECT_COUNTS, (_MAX_OFFSET,)))
         old_counts = dict(self._row_database.execute(_SELECT_COUNTS, (old_pages.lists,)))
@@ -270,7 +270,7 @@ class SubmissionLists:
                 divide_submissions_into_pages(old_counts),
             )
             for number, list_page in enumerate(list_pages):
-                name, is_last = name_list_page(number), number == len(list_pages) - 1
+                name, is_last = make_list_page_filename(number), number == len(list_pages) - 1
                 has_old_page = number < len(old_list_pages) and is_last == (number == len(old_list_pages) - 1)
                 is_same = (
                     has_old_page
@@ -300,9 +300,10 @@ class SubmissionLists:
             page_names += [name_attempts_script(problem)] if selection.pages is not PageChoice.NONE else []
             if old_counts.get(problem) == row_count_by_problem[problem] and are_linked(page_names):
                 continue
-            attempt_index = AttemptIndex(selection)
+            attempt_index = ProblemAttemptIndex(selection)
             rows_by_model = groupby(
-                attempt_index.record_rows(self._select_rows(problem)), lambda list_row: list_row.model
+                attempt_index.index_and_yield_rows(self._select_rows(problem)),
+                lambda list_row: list_row.model,
             )
             # The first submissions of each model for the problem, and the number of the model's other
             # submissions.
@@ -318,10 +319,10 @@ class SubmissionLists:
                 (folder / name).unlink(missing_ok=True)
             _write_html(folder / name_problem_page(problem), page)
             if selection.pages is not PageChoice.NONE:
-                (folder / name_attempts_script(problem)).write_text(attempt_index.make_script(), "utf-8")
+                (folder / name_attempts_script(problem)).write_text(attempt_index.make_javascript(), "utf-8")
 
-    def _select_rows(self, problem: str) -> Iterator[ListRow]:
-        return map(ListRow._make, self._row_database.execute(_SELECT_PROBLEM, (problem,)))
+    def _select_rows(self, problem: str) -> Iterator[SubmissionListRow]:
+        return map(SubmissionListRow._make, self._row_database.execute(_SELECT_PROBLEM, (problem,)))
 
 
 def _write_html(path: Path, page: Document) -> None:
@@ -336,13 +337,13 @@ class ProblemSlice(NamedTuple):
     end: int
 
 
-def divide_submissions_into_pages(counts: Mapping[str, int]) -> list[list[ProblemSlice]]:
+def divide_submissions_into_pages(submission_count_by_problem: Mapping[str, int]) -> list[list[ProblemSlice]]:
     """Divide the list of all submissions into pages: whole problems, or parts of a problem that is too long.
 
     So a page changes only if submissions for its problems change.
     """
     list_pages, free_rows = list[list[ProblemSlice]](), 0
-    for problem, count in counts.items():
+    for problem, count in submission_count_by_problem.items():
         for begin in range(0, count, LONGEST_LIST):
             end = min(count, begin + LONGEST_LIST)
             if begin or end > free_rows:
@@ -359,17 +360,17 @@ OnProgress = Callable[[int, int | None], None]
 ROWS_PER_EVENT = 256
 
 
-def ignore_progress(read: int, pages: int | None) -> None:
+def ignore_progress(rows_read: int, pages_written: int | None) -> None:
     """Ignore a report's progress."""
 
 
-class ProgressCounter:
+class ReportProgressCounter:
     """Counts the rows that a report has read and the pages that it has written."""
 
     def __init__(self, on_progress: OnProgress) -> None:
         self._on_progress, self._read_count, self._page_count = on_progress, 0, 0
 
-    def add(self, row: Mapping[str, Any], result: object, offset: int) -> None:
+    def add_row(self, row: Mapping[str, Any], result: object, offset: int) -> None:
         self._read_count += 1
         if self._read_count % ROWS_PER_EVENT == 0:
             self._on_progress(self._read_count, None)
@@ -382,105 +383,110 @@ class ProgressCounter:
 
 def write_pages(
     folder: Path,
-    stamp: Stamp,
+    report_stamp: ReportStamp,
     covered_rows: RowsDigest,
-    lists: SubmissionLists,
+    submission_lists: SubmissionLists,
     selection: PageSelection,
     extra_pages: Mapping[str, Document],
-    filters: str,
-    target: Path,
-    progress_counter: ProgressCounter,
-    old_sources: PageSources | None,
+    filters_json: str,
+    target_folder: Path,
+    progress_counter: ReportProgressCounter,
+    old_manifest: ReportManifest | None,
 ) -> None:
     """Write the folder report/. The old folder stays until the new one is complete.
 
     Args:
         folder: The run's folder.
-        stamp: The state of the run that the report shows.
+        report_stamp: The state of the run that the report shows.
         covered_rows: The rows that the report shows.
-        lists: All rows of the run.
+        submission_lists: All rows of the run.
         selection: The submissions that have pages.
         extra_pages: Further pages by their file names.
-        filters: The values that lists of submissions can be filtered by, as JSON.
-        target: The folder that gets report/.
+        filters_json: The values that lists of submissions can be filtered by, as JSON.
+        target_folder: The folder that gets report/.
         progress_counter: Counts the pages.
-        old_sources: The sources of the last report's pages, if its rows have not changed.
+        old_manifest: The manifest of the last report, if its rows have not changed.
     """
-    draft = make_draft_path(target / FOLDER)
+    draft = make_draft_path(target_folder / FOLDER)
     try:
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
         for name in (STYLE, SCRIPT):
             (draft / name).write_text(read_asset(name), "utf-8")
-        (draft / _CHOICES).write_text(f"const CHOICES = {filters};\n", "utf-8")
+        (draft / _CHOICES).write_text(f"const CHOICES = {filters_json};\n", "utf-8")
         for name, page in extra_pages.items():
             _write_html(draft / name, page)
-        coloured_keys, confinement_reports = lists.find_keys_with_coloured_code(), read_confinements(folder)
-        page_sources = PageSources(
-            stamp=stamp,
+        coloured_keys, confinement_reports = (
+            submission_lists.find_keys_of_highlighted_code(),
+            read_sandbox_confinements(folder),
+        )
+        manifest = ReportManifest(
+            stamp=report_stamp,
             covered=covered_rows,
             selection=selection.sha256,
             step=selection.step,
             pages=selection.pages,
             coloured=coloured_keys,
         )
-        old_pages = OldPages(target / FOLDER, old_sources, page_sources)
-        lists.write(draft, selection, old_pages)
-        for offset, key, repeats in lists.select_pages(selection):
+        old_pages = PreviousReportPages(target_folder / FOLDER, old_manifest, manifest)
+        submission_lists.write(draft, selection, old_pages)
+        for offset, key, repeats in submission_lists.select_pages(selection):
             progress_counter.add_page()
-            name = name_submission_page(key)
-            if old_pages.has_valid_page(offset, key, repeats) and old_pages.reuse_page(name, draft):
+            name = make_submission_page_filename(key)
+            if old_pages.has_valid_page(offset, key, repeats) and old_pages.link_unchanged_page(name, draft):
                 continue
-            row = read_row_at(folder, offset, confinement_reports)
+            row = read_row_at_offset(folder, offset, confinement_reports)
             has_colours = coloured_keys is None or key in coloured_keys
-            task, result = lists.tasks.get(row["problem_id"]), read_result(row)
+            task, result = submission_lists.tasks.get(row["problem_id"]), read_result(row)
             page_document = make_submission_document(row, result, task, selection, coloured=has_colours)
             _write_html(draft / name, page_document)
-        page_sources.write(draft)
-        shutil.rmtree(target / FOLDER, ignore_errors=True)
-        draft.rename(target / FOLDER)
+        manifest.write(draft)
+        shutil.rmtree(target_folder / FOLDER, ignore_errors=True)
+        draft.rename(target_folder / FOLDER)
     except OSError as error:
-        raise write_error(target / FOLDER, error) from error
+        raise make_write_error(target_folder / FOLDER, error) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-class OldPages:
+class PreviousReportPages:
     """The pages of the last report, and which of them a new report can use as they are."""
 
-    def __init__(self, pages: Path, old_sources: PageSources | None, new_sources: PageSources) -> None:
-        """`old_sources`: the sources of the old pages, if their rows have not changed."""
+    def __init__(
+        self, pages: Path, old_manifest: ReportManifest | None, new_manifest: ReportManifest
+    ) -> None:
+        """`old_manifest`: the manifest of the last report, if its rows have not changed."""
         self._folder = pages
-        if old_sources is not None and (old_sources.stamp.program, old_sources.stamp.base) != (
-            new_sources.stamp.program,
-            new_sources.stamp.base,
+        if old_manifest is not None and (old_manifest.stamp.program, old_manifest.stamp.base) != (
+            new_manifest.stamp.program,
+            new_manifest.stamp.base,
         ):
-            old_sources = None
-        self._covered_bytes = 0 if old_sources is None else old_sources.covered.size
-        self._has_same_links = old_sources is not None and old_sources.selection == new_sources.selection
+            old_manifest = None
+        self._covered_bytes = 0 if old_manifest is None else old_manifest.covered.size
+        self._has_same_links = old_manifest is not None and old_manifest.selection == new_manifest.selection
         self._recoloured_keys: Collection[str] | None = ()
-        if old_sources is not None and old_sources.coloured != new_sources.coloured:
-            have_keys = old_sources.coloured is not None and new_sources.coloured is not None
+        if old_manifest is not None and old_manifest.coloured != new_manifest.coloured:
+            have_keys = old_manifest.coloured is not None and new_manifest.coloured is not None
             self._recoloured_keys = (
-                (old_sources.coloured or set()) ^ (new_sources.coloured or set()) if have_keys else None
+                (old_manifest.coloured or set()) ^ (new_manifest.coloured or set()) if have_keys else None
             )
-        is_same_choice = old_sources is not None and (old_sources.pages, old_sources.step) == (
-            new_sources.pages,
-            new_sources.step,
+        is_same_choice = old_manifest is not None and (old_manifest.pages, old_manifest.step) == (
+            new_manifest.pages,
+            new_manifest.step,
         )
         self.lists = self._covered_bytes if is_same_choice else 0
         """Bytes of results.jsonl. Lists of problems without later rows can be used as they are."""
 
-    def has_valid_page(self, offset: int, key: str, repeats: str) -> bool:
+    def has_valid_page(self, row_offset: int, key: str, repeated_key: str) -> bool:
         """Return True if the old page of a submission, which may be missing, is still valid."""
-        if offset >= self._covered_bytes or self._recoloured_keys is None or key in self._recoloured_keys:
+        if row_offset >= self._covered_bytes or self._recoloured_keys is None or key in self._recoloured_keys:
             return False
-        return self._has_same_links or not repeats
+        return self._has_same_links or not repeated_key
 
-    def reuse_page(self, name: str, folder: Path) -> bool:
+    def link_unchanged_page(self, page_name: str, new_folder: Path) -> bool:
         """Link an old page into the folder of a new report, and return True if that worked."""
         try:
-            os.link(self._folder / name, folder / name)
+            os.link(self._folder / page_name, new_folder / page_name)
         except OSError:  # the old page does not exist, or the file system does not support links
             return False
         return True
@@ -489,7 +495,7 @@ class OldPages:
 # --- pages of problems -------------------------------------------------------------------------------
 
 
-class ListRow(NamedTuple):
+class SubmissionListRow(NamedTuple):
     """A row of the lists of submissions."""
 
     key: str
@@ -504,7 +510,9 @@ class ListRow(NamedTuple):
     language: str
 
     @classmethod
-    def of(cls, result: SubmissionResult, model: str, attempt: float | None, language: str) -> ListRow:
+    def from_result(
+        cls, result: SubmissionResult, model: str, attempt_number: float | None, language: str
+    ) -> SubmissionListRow:
         failed_test, feedback = find_first_failed_test(result), ""
         if not result.compiles:
             feedback = result.compile_output.strip().partition("\n")[0]
@@ -523,7 +531,7 @@ class ListRow(NamedTuple):
             result.points,
             shorten(feedback, MAX_FEEDBACK),
             msgspec.json.encode(subtasks),
-            attempt,
+            attempt_number,
             result.repeats,
             language,
         )
@@ -548,7 +556,7 @@ class TestStatistics(msgspec.Struct):
         self.solved[model] += is_solved
         share = result.points / (result.max_points or 1)
         self.shares[11 if share > 1 - 1e-9 else math.ceil(10 * max(0.0, share) - 1e-9)] += 1
-        for resource, steps in measure_limit_usage(result, task) if task else ():
+        for resource, steps in compute_limit_usage_steps(result, task) if task else ():
             if resource == "time":
                 self.times[steps, is_solved] += 1
         for test in result.tests:
@@ -563,7 +571,7 @@ class TestStatistics(msgspec.Struct):
 
 def make_problem_document(
     problem: str,
-    submissions_by_model: Mapping[str, tuple[Sequence[ListRow], int]],
+    submissions_by_model: Mapping[str, tuple[Sequence[SubmissionListRow], int]],
     statistics: TestStatistics,
     task: Task | None,
     selection: PageSelection,
@@ -619,7 +627,14 @@ def _format_problem_line(task: Task) -> str:
     tests = format_count(task.tests, "test") if task.tests else ""
     return ", ".join(
         filter(
-            None, (task.name, task.type, *(value for _, value in list_limit_texts(task)), tests, task.checker)
+            None,
+            (
+                task.name,
+                task.type,
+                *(value for _, value in list_limit_names_and_values(task)),
+                tests,
+                task.checker,
+            ),
         )
     )
 
@@ -633,7 +648,7 @@ def _make_subtasks_section(task: Task | None) -> Iterator[Section]:
 
 
 def _make_solved_by_section(
-    submissions_by_model: Mapping[str, tuple[Sequence[ListRow], int]],
+    submissions_by_model: Mapping[str, tuple[Sequence[SubmissionListRow], int]],
     statistics: TestStatistics,
     author: str,
 ) -> Section:
@@ -651,7 +666,7 @@ def _make_solved_by_section(
             rows=[
                 [
                     Link(text=model or "no model's name", href=f"#{make_model_anchor(model)}"),
-                    Meter(part=statistics.solved[model], whole=statistics.judged[model]),
+                    ShareBar(part=statistics.solved[model], whole=statistics.judged[model]),
                     f"{statistics.solved[model]:,}",
                     f"{statistics.judged[model]:,}",
                     format_number(submissions_by_model[model][0][0].points),
@@ -671,7 +686,7 @@ def _make_histogram_sections(statistics: TestStatistics, task: Task | None) -> I
     figures = [
         make_figure(
             title,
-            draw_columns(title, score_bars, ["v-pa"]),
+            draw_stacked_column_chart(title, score_bars, ["v-pa"]),
             ["score", "submissions"],
             [(a, b) for a, (b,) in score_bars],
         )
@@ -693,7 +708,9 @@ def _make_histogram_sections(statistics: TestStatistics, task: Task | None) -> I
         figures.append(
             make_figure(
                 title,
-                draw_columns(title, time_bars, [style for _, style in legend_entries], legend_entries),
+                draw_stacked_column_chart(
+                    title, time_bars, [style for _, style in legend_entries], legend_entries
+                ),
                 ["time", "solved", "not_solved"],
                 rows,
             )
@@ -715,7 +732,7 @@ def _make_statement_section(task: Task) -> Iterator[Section]:
 
 
 def _make_equal_programs_section(
-    submissions: Sequence[ListRow], selection: PageSelection
+    submissions: Sequence[SubmissionListRow], selection: PageSelection
 ) -> Iterator[Section]:
     """Yield a table of submissions that were not judged because their program equals another program."""
     repeating_rows = sorted(
@@ -796,7 +813,7 @@ def _make_tests_section(statistics: TestStatistics) -> Section:
     )
 
 
-def _make_submissions_section(submissions: Iterable[ListRow], selection: PageSelection) -> Section:
+def _make_submissions_section(submissions: Iterable[SubmissionListRow], selection: PageSelection) -> Section:
     columns = ("key", "model", "problem", "status", "points", "language", "feedback")
     return Section(
         title="Submissions",
@@ -805,25 +822,25 @@ def _make_submissions_section(submissions: Iterable[ListRow], selection: PageSel
 
 
 def make_list_page_document(
-    submissions: Sequence[ListRow],
-    number: int,
-    list_page: Sequence[ProblemSlice],
+    submissions: Sequence[SubmissionListRow],
+    page_number: int,
+    problem_slices: Sequence[ProblemSlice],
     is_last: bool,
     selection: PageSelection,
 ) -> Document:
-    neighbours = [("Before", number - 1)] if number else []
-    neighbours += [] if is_last else [("Next", number + 1)]
-    first_slice, last_slice = list_page[0], list_page[-1]
+    neighbours = [("Before", page_number - 1)] if page_number else []
+    neighbours += [] if is_last else [("Next", page_number + 1)]
+    first_slice, last_slice = problem_slices[0], problem_slices[-1]
     problem_range = (
-        first_slice.problem if len(list_page) == 1 else f"{first_slice.problem} to {last_slice.problem}"
+        first_slice.problem if len(problem_slices) == 1 else f"{first_slice.problem} to {last_slice.problem}"
     )
-    is_whole_problem = not first_slice.begin and (len(list_page) > 1 or last_slice.end < LONGEST_LIST)
+    is_whole_problem = not first_slice.begin and (len(problem_slices) > 1 or last_slice.end < LONGEST_LIST)
     return Document(
         title=f"Submissions for {problem_range}"
         + ("" if is_whole_problem else f", from {first_slice.begin + 1:,} on"),
         tab=SUBMISSIONS,
         script=_CHOICES,
-        links=[Link(text=label, href=name_list_page(neighbour)) for label, neighbour in neighbours],
+        links=[Link(text=label, href=make_list_page_filename(neighbour)) for label, neighbour in neighbours],
         sections=[_make_submissions_section(submissions, selection)],
     )
 
@@ -852,7 +869,7 @@ def make_list_index_document(
                             f"{page_number:,}",
                             Link(
                                 text=f"{first_pages[problem] + 1:,}",
-                                href=name_list_page(first_pages[problem]),
+                                href=make_list_page_filename(first_pages[problem]),
                             ),
                         ]
                         for problem, page_number in counts.items()
@@ -864,7 +881,11 @@ def make_list_index_document(
 
 
 def _make_submissions_table(
-    submissions: Iterable[ListRow], selection: PageSelection, *, columns: Sequence[str], kind: str = ""
+    submissions: Iterable[SubmissionListRow],
+    selection: PageSelection,
+    *,
+    columns: Sequence[str],
+    kind: str = "",
 ) -> TableBlock:
     column_heads = {
         "key": "Submission",
@@ -902,12 +923,12 @@ def _make_submissions_table(
 
 _NAME = "made.json"
 _PAGE_LIBRARIES = ("jinja2", "markupsafe", "msgspec", "pyarrow", "pygments", "latex2mathml", "markdown-it-py")
-# Number of bytes at the start and at the end of results.jsonl that `Stamp.ends` hashes. Each row contains
-# times and hashes, so these bytes identify the content.
+# Number of bytes at the start and at the end of results.jsonl that `ReportStamp.ends` hashes. Each row
+# contains times and hashes, so these bytes identify the content.
 _CHUNK_BYTES = 1 << 12
 
 
-class Stamp(Value):
+class ReportStamp(Value):
     """The state of a run's folder. Two reports with equal stamps are equal.
 
     Rows are only appended, so the size, the first and the last bytes show whether results.jsonl has changed.
@@ -920,7 +941,7 @@ class Stamp(Value):
     base: str  # hash of the facts about problems and the judge that submissions' pages show
 
     @classmethod
-    def of(cls, folder: Path, options: ReportOptions) -> Stamp:
+    def of_run_folder(cls, folder: Path, options: ReportOptions) -> ReportStamp:
         rows_path = folder / RESULTS
         size_bytes, ends_hash = rows_path.stat().st_size if rows_path.exists() else 0, ""
         if size_bytes:
@@ -933,14 +954,14 @@ class Stamp(Value):
             hashlib.sha256(msgspec.json.encode((options, is_being_written(folder)))),
             hashlib.sha256(),
         )
-        for name in (RUN, FAILURES, VALIDATION, TRUST, TASKS, *list_report_part_files()):
+        for name in (RUN, FAILURES, VALIDATION, TRUST, TASKS, *list_files_of_report_parts()):
             path = folder / name
             content = path.read_bytes() if path.exists() else b""
             other_files.update(content)
             other_files.update(name.encode())
             if name == TASKS:
                 judge_base.update(content)
-        judge_base.update(msgspec.json.encode(read_confinements(folder), order="sorted"))
+        judge_base.update(msgspec.json.encode(read_sandbox_confinements(folder), order="sorted"))
         return cls(
             program=_compute_sources_hash(),
             size=size_bytes,
@@ -957,10 +978,10 @@ class RowsDigest(Value):
     sha256: str
 
 
-class PageSources(Value):
+class ReportManifest(Value):
     """The content of a report's file made.json: hashes and choices that decide the pages in its folder."""
 
-    stamp: Stamp
+    stamp: ReportStamp
     covered: RowsDigest
     selection: str  # hash of the choice of submissions that have pages
     step: int  # step of the sample of submissions that have pages
@@ -969,8 +990,8 @@ class PageSources(Value):
     coloured: frozenset[str] | None
 
     @classmethod
-    def read(cls, folder: Path) -> PageSources | None:
-        """Return the sources of the pages in a folder, or None if its report is missing or invalid."""
+    def read(cls, folder: Path) -> ReportManifest | None:
+        """Return the manifest of the report in a folder, or None if it is missing or invalid."""
         return read_value(folder / _NAME, cls)
 
     @staticmethod

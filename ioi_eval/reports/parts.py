@@ -49,7 +49,7 @@ class ReportPart:
         return ()
 
 
-def add_model_numbers(models: Sequence[ModelSummary], folder: Path) -> tuple[ModelSummary, ...]:
+def add_report_part_values(models: Sequence[ModelSummary], folder: Path) -> tuple[ModelSummary, ...]:
     """Return the models with the numbers of all registered report parts."""
     numbers: list[dict[str, Any]] = [{} for _ in models]
     for name, report_part in _load_registered_parts().items():
@@ -61,7 +61,7 @@ def add_model_numbers(models: Sequence[ModelSummary], folder: Path) -> tuple[Mod
     )
 
 
-def collect_run_numbers(models: Sequence[ModelSummary], folder: Path) -> dict[str, Any]:
+def collect_report_part_values(models: Sequence[ModelSummary], folder: Path) -> dict[str, Any]:
     """Return the numbers for the whole run by the names of the parts that compute such numbers."""
     values = {
         name: report_part.run_numbers(folder, models)
@@ -70,7 +70,7 @@ def collect_run_numbers(models: Sequence[ModelSummary], folder: Path) -> dict[st
     return {name: value for name, value in values.items() if value is not None}
 
 
-def list_report_part_files() -> list[str]:
+def list_files_of_report_parts() -> list[str]:
     """Return the names of the files in a run's folder that the registered report parts read."""
     return sorted({name for report_part in _load_registered_parts().values() for name in report_part.files})
 

@@ -166,8 +166,8 @@ class _Drawing:
         )
 
 
-def _name_colour_class(index: int) -> str:
-    return f"m{index % SERIES}"
+def _make_css_colour_class(series_index: int) -> str:
+    return f"m{series_index % SERIES}"
 
 
 # --- curves ------------------------------------------------------------------------------------------
@@ -218,7 +218,9 @@ def draw_curves(
     free_indexes = (
         colour_index for colour_index in range(SERIES) if all(line.place != colour_index for line in series)
     )
-    styles = [_name_colour_class(next(free_indexes) if line.place is None else line.place) for line in series]
+    styles = [
+        _make_css_colour_class(next(free_indexes) if line.place is None else line.place) for line in series
+    ]
     for style, line in zip(styles, series, strict=True):
         if len(line.band) > 1:
             outline = [(x_value, high) for x_value, _, high in line.band] + [
@@ -277,8 +279,8 @@ def _make_scale(axis: Axis, start: float, end: float) -> _Scale:
     return lambda value: start + (end - start) * (value - axis.min_value) / span
 
 
-def _format_svg_path(points: Sequence[tuple[float, float]], x_position: _Scale, y_position: _Scale) -> str:
-    return "M" + "L".join(f"{x_position(x):.1f} {y_position(y):.1f}" for x, y in points)
+def _format_svg_path(points: Sequence[tuple[float, float]], x_scale: _Scale, y_scale: _Scale) -> str:
+    return "M" + "L".join(f"{x_scale(x):.1f} {y_scale(y):.1f}" for x, y in points)
 
 
 def _draw_axes(drawing: _Drawing, x_axis: Axis, y_axis: Axis, x_position: _Scale, y_position: _Scale) -> None:
@@ -299,7 +301,7 @@ def _draw_axes(drawing: _Drawing, x_axis: Axis, y_axis: Axis, x_position: _Scale
 # --- columns -----------------------------------------------------------------------------------------
 
 
-def draw_columns(
+def draw_stacked_column_chart(
     title: str,
     bars: Sequence[tuple[str, Sequence[int]]],
     styles: Sequence[str],
@@ -343,13 +345,13 @@ def draw_columns(
 # --- numbers -----------------------------------------------------------------------------------------
 
 
-def make_figure(title: str, drawing: str, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> Figure:
+def make_figure(title: str, svg: str, column_titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> Figure:
     """Return a figure with its numbers as CSV, in which no name can be a spreadsheet's formula."""
     output = io.StringIO()
     writer = csv.writer(output, lineterminator="\n")
-    writer.writerow(_escape_formulas(heads))
+    writer.writerow(_escape_formulas(column_titles))
     writer.writerows(_escape_formulas(row) for row in rows)
-    return Figure(title=title, drawing=drawing, numbers=output.getvalue())
+    return Figure(title=title, drawing=svg, numbers=output.getvalue())
 
 
 def _escape_formulas(row: Sequence[Any]) -> Iterator[Any]:

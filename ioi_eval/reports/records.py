@@ -15,7 +15,7 @@ from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.text import format_count, visible
 from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Value, Verdict
-from ioi_eval.reports.document import compute_sample_number, format_percent
+from ioi_eval.reports.document import format_percent, hash_key_for_sampling
 from ioi_eval.reports.medals import Award, Contests
 from ioi_eval.rules.expectations import ExpectedSolution
 from ioi_eval.rules.metrics import PassAtK
@@ -85,7 +85,7 @@ class Measure(StrEnum):
     SOLVED = "solved"
 
     @property
-    def noun(self) -> str:
+    def noun_phrase(self) -> str:
         """Return the noun phrase by which sentences name this measure."""
         return {"pass@1": "pass@1", "points": "the share of points", "solved": "solved problems"}[self.value]
 
@@ -97,7 +97,7 @@ class LanguageSummary(Value):
     pass_at_1: float | None  # share of submissions with full points; None in runs with feedback
     # Points of the submissions; None if the problem has no subtasks, or the mode counts single submissions.
     points: float | None
-    # Number of submissions without full points, by the cause that `find_cause` returns.
+    # Number of submissions without full points, by the cause that `find_missing_points_cause` returns.
     causes: Mapping[str, int] = {}
 
 
@@ -172,12 +172,12 @@ class LimitUsage(Value):
     # number also counts all larger shares.
     counts: tuple[int, ...]
 
-    def compute_share_within(self, share: float) -> float:
-        """Return the fraction of the submissions that used at most `share` of the limit.
+    def compute_fraction_below_usage(self, max_usage: float) -> float:
+        """Return the fraction of the submissions that used at most `max_usage` of the limit.
 
-        `share` must be a multiple of STEP.
+        `max_usage` must be a multiple of STEP.
         """
-        return sum(self.counts[: round(share / self.STEP) + 1]) / sum(self.counts)
+        return sum(self.counts[: round(max_usage / self.STEP) + 1]) / sum(self.counts)
 
 
 class ModelSummary(Value):
@@ -434,7 +434,7 @@ _EXCEPTION = re.compile(
 )
 
 
-def find_cause(result: SubmissionResult) -> str:
+def find_missing_points_cause(result: SubmissionResult) -> str:
     """Return why a submission lacks full marks, in a form that submissions can share, or "".
 
     It starts with the verdict. A compile error adds the first error line, without positions and names. A
@@ -471,8 +471,8 @@ def _find_run_time_error(feedback: str) -> str:
     return exception["name"] if is_value else f"{exception['name']}: {message}"
 
 
-def _format_cause(verdict: str, line: str) -> str:
-    return shorten(visible(f"{verdict}: {line}" if line else str(verdict)), _MAX_CAUSE)
+def _format_cause(verdict: str, log_line: str) -> str:
+    return shorten(visible(f"{verdict}: {log_line}" if log_line else str(verdict)), _MAX_CAUSE)
 
 
 class FailureCauses(msgspec.Struct):
@@ -481,13 +481,13 @@ class FailureCauses(msgspec.Struct):
     # Keys of submissions by cause, those with the lowest sample numbers.
     examples: dict[str, list[tuple[int, str]]] = {}
 
-    def add(self, result: SubmissionResult) -> str:
+    def add_and_return_cause(self, result: SubmissionResult) -> str:
         """Count a result and return the cause of its missing points, or an empty string."""
-        name = find_cause(result)
+        name = find_missing_points_cause(result)
         if name and name not in self.examples and len(self.examples) >= _MAX_CAUSES:
             name = f"{name.partition(':')[0]}: other lines"
         if name:
-            example = compute_sample_number(result.key), result.key
+            example = hash_key_for_sampling(result.key), result.key
             self.examples[name] = sorted([*self.examples.get(name, ()), example])[:_MAX_EXAMPLES]
         return name
 

@@ -33,10 +33,10 @@ from ioi_eval.reports.document import (
 from ioi_eval.reports.headline import (
     NO_NAME,
     Entry,
-    choose_author_heading,
     choose_common_measure,
-    compute_problem_value,
-    format_limits,
+    choose_model_column_heading,
+    compute_problem_measure,
+    format_submission_limits,
     make_headline_column_heading,
 )
 from ioi_eval.reports.parts import make_report_part_sections
@@ -84,7 +84,7 @@ def make_budgets_section(entries: Sequence[Entry]) -> Section | None:
     ]
     if not rows:
         return None
-    limit_text = format_limits(entries)
+    limit_text = format_submission_limits(entries)
     return Section(
         title="Points by the number of submissions",
         text=[
@@ -96,13 +96,15 @@ def make_budgets_section(entries: Sequence[Entry]) -> Section | None:
             "longest.",
         ],
         figures=figures.make_points_figures(entries),
-        table=TableBlock(heads=[choose_author_heading(entries), "All", limit_text, "One", "of"], rows=rows),
+        table=TableBlock(
+            heads=[choose_model_column_heading(entries), "All", limit_text, "One", "of"], rows=rows
+        ),
     )
 
 
 def make_pass_at_k_section(entries: Sequence[Entry], unscored_count: int) -> Section | None:
     """Return the table of pass@k. `unscored_count`: submissions that could not be judged."""
-    k_values = find_estimated_ks(entry.model.pass_at for entry in entries)
+    k_values = list_ks_with_estimate(entry.model.pass_at for entry in entries)
     missing_k_values = sorted(
         {estimate.k for entry in entries for estimate in entry.model.pass_at} - set(k_values)
     )
@@ -123,7 +125,12 @@ def make_pass_at_k_section(entries: Sequence[Entry], unscored_count: int) -> Sec
         ],
         figures=figures.make_pass_at_k_figures(entries),
         table=TableBlock(
-            heads=[choose_author_heading(entries), *(f"pass@{k}" for k in k_values), "Problems", "Unscored"],
+            heads=[
+                choose_model_column_heading(entries),
+                *(f"pass@{k}" for k in k_values),
+                "Problems",
+                "Unscored",
+            ],
             rows=rows,
             kind="pass@k",
         )
@@ -161,7 +168,7 @@ def _explain_missing_k(k: int, estimates_by_model: Iterable[Iterable[PassAtK]]) 
     return f"pass@{k}: {subject} {condition}."
 
 
-def find_estimated_ks(estimates_by_model: Iterable[Iterable[PassAtK]]) -> list[int]:
+def list_ks_with_estimate(estimates_by_model: Iterable[Iterable[PassAtK]]) -> list[int]:
     """Return each k for which some model has an estimate."""
     return sorted(
         {estimate.k for column in estimates_by_model for estimate in column if estimate.value is not None}
@@ -212,7 +219,14 @@ def make_medals_section(entries: Sequence[Entry]) -> Section | None:
             "The medals that the points would have won. A medal needs all problems of that year's contest."
         ],
         table=TableBlock(
-            heads=[choose_author_heading(entries), "Contest", "All", format_limits(entries), "One", "Remark"],
+            heads=[
+                choose_model_column_heading(entries),
+                "Contest",
+                "All",
+                format_submission_limits(entries),
+                "One",
+                "Remark",
+            ],
             rows=[row for entry in entries for row in _make_medal_rows(entry)],
             align="lrrrrl",
         ),
@@ -278,14 +292,14 @@ def make_group_sections(entries: Sequence[Entry]) -> Iterator[Section]:
             row: list[Cell] = [label or NO_LABEL, f"{len(names_by_label[label]):,}"]
             for entry, problems in problems_of_entries:
                 values = (
-                    compute_problem_value(problems[name], measure, entry.mode)
+                    compute_problem_measure(problems[name], measure, entry.mode)
                     for name in names_by_label[label]
                     if name in problems
                 )
                 row.append(_make_coloured_cell(mean([value for value in values if value is not None])))
             rows.append(row)
         yield Section(
-            title=f"By {kind}: {measure.noun.removeprefix('the ')}, %",
+            title=f"By {kind}: {measure.noun_phrase.removeprefix('the ')}, %",
             tab=SLICES,
             text=[f"The mean over problems of {_explain_problem_values(measure, entries)}."],
             table=TableBlock(
@@ -349,7 +363,7 @@ def make_problems_section(entries: Sequence[Entry], *, has_pages: bool = False) 
         cells, values = list[Cell](), list[float | None]()
         for entry, column in zip(entries, columns, strict=True):
             summary = column.get(name)
-            value = None if summary is None else compute_problem_value(summary, measure, entry.mode)
+            value = None if summary is None else compute_problem_measure(summary, measure, entry.mode)
             values.append(value)
             href = f"{page}#{make_model_anchor(entry.model.model)}" if has_pages and value is not None else ""
             label = format_number(summary.points) if summary is not None and with_points else ""
@@ -365,7 +379,7 @@ def make_problems_section(entries: Sequence[Entry], *, has_pages: bool = False) 
             else format_percent(mean_value, 1)
         )
         rows.append([Link(text=name, href=page) if has_page else name, second_cell, *cells])
-    author = choose_author_heading(entries).lower()
+    author = choose_model_column_heading(entries).lower()
     return Section(
         title=f"Problems by {author}s",
         tab=PROBLEMS,
@@ -385,7 +399,7 @@ def make_problems_section(entries: Sequence[Entry], *, has_pages: bool = False) 
 
 def _explain_problem_values(measure: Measure, entries: Iterable[Entry]) -> str:
     """Return the meaning of a cell with a problem's value."""
-    author = choose_author_heading(entries).lower()
+    author = choose_model_column_heading(entries).lower()
     match measure:
         case Measure.PASS_AT_1:
             return f"pass@1, the share of a {author}'s submissions that get full marks"
@@ -422,7 +436,7 @@ def make_limit_usage_section(entries: Sequence[Entry]) -> Section | None:
     for entry in entries:
         usage_by_resource = {usage.what: usage for usage in entry.model.uses}
         cells = [
-            format_share(usage_by_resource[resource].compute_share_within(limit_share), 1)
+            format_share(usage_by_resource[resource].compute_fraction_below_usage(limit_share), 1)
             if resource in usage_by_resource
             else NOTHING
             for resource in resources
@@ -440,7 +454,7 @@ def make_limit_usage_section(entries: Sequence[Entry]) -> Section | None:
         ],
         table=TableBlock(
             heads=[
-                choose_author_heading(entries),
+                choose_model_column_heading(entries),
                 *(
                     f"{resource.capitalize()}, {limit_share}"
                     for resource in resources
@@ -482,22 +496,22 @@ def make_verdicts_section(
         is_whole=True,
         text=["Submissions by verdict. Each submission counts once, with the worst verdict of its subtasks."],
         table=TableBlock(
-            heads=[choose_author_heading(entries), *statuses, "Unscored"],
+            heads=[choose_model_column_heading(entries), *statuses, "Unscored"],
             rows=rows,
             meanings={str(status): _VERDICT_MEANINGS[status] for status in statuses},
         ),
     )
 
 
-def format_verdict_counts(verdict_counts: Mapping[str, int], statuses: Sequence[str]) -> list[str]:
-    return [f"{verdict_counts.get(status, 0):,}" for status in statuses]
+def format_verdict_counts(verdict_counts: Mapping[str, int], verdicts_to_show: Sequence[str]) -> list[str]:
+    return [f"{verdict_counts.get(status, 0):,}" for status in verdicts_to_show]
 
 
 _MAX_CAUSES = 40  # maximum number of causes in the table; all other causes are combined in a single row
 _MAX_NAME = 200  # maximum characters of a name in the page's data
 
 
-def make_causes_section(run: Summary, make_link: Callable[[str], Link]) -> Section:
+def make_failure_causes_section(run: Summary, make_link: Callable[[str], Link]) -> Section:
     """Return a table of reasons why submissions lack full marks, with examples."""
     shown_causes, other_causes = run.causes[:_MAX_CAUSES], run.causes[_MAX_CAUSES:]
     rows: list[list[Cell]] = []
@@ -556,7 +570,7 @@ def make_explorer_json(entries: Sequence[Entry], run: Summary | None = None) -> 
         column: list[float | None] = [None] * len(names)
         for problem in entry.model.problems:
             index = indexes[problem.problem_id]
-            column[index] = _round_value(compute_problem_value(problem, measure, entry.mode))
+            column[index] = _round_value(compute_problem_measure(problem, measure, entry.mode))
             if problem.unscored:
                 unscored.append([model_index, index, problem.unscored])
             for language, tally in problem.languages.items():
@@ -568,7 +582,7 @@ def make_explorer_json(entries: Sequence[Entry], run: Summary | None = None) -> 
                     for cause, submission_count in tally.causes.items()
                     if cause.startswith(Reason.NO_PROGRAM)
                 )
-                value = _compute_language_value(tally, problem, measure)
+                value = _compute_language_measure(tally, problem, measure)
                 cause_numbers = [number for pair in sorted(counts.items()) for number in pair]
                 cells.append(
                     [
@@ -592,7 +606,7 @@ def make_explorer_json(entries: Sequence[Entry], run: Summary | None = None) -> 
         **collect_filter_values(entries, problems, languages),
         "measure": measure,
         "head": make_headline_column_heading(measure, entries),
-        "noun": measure.noun,
+        "noun": measure.noun_phrase,
         "worth": [problem.max_points or 0.0 for problem in problems] if measure is Measure.POINTS else [],
         "values": values,
         "solved": solved_counts,
@@ -602,19 +616,19 @@ def make_explorer_json(entries: Sequence[Entry], run: Summary | None = None) -> 
     return msgspec.json.encode(explorer_data).decode()
 
 
-def _compute_language_value(
-    tally: LanguageSummary, problem: ProblemSummary, measure: Measure
+def _compute_language_measure(
+    language_summary: LanguageSummary, problem: ProblemSummary, measure: Measure
 ) -> float | None:
     """Return the headline of a problem's submissions in one language, or None if it is undefined there."""
     match measure:
         case Measure.PASS_AT_1:
-            return _round_value(tally.pass_at_1)
-        case Measure.POINTS if tally.points is not None and problem.max_points:
-            return _round_value(tally.points / problem.max_points)
+            return _round_value(language_summary.pass_at_1)
+        case Measure.POINTS if language_summary.points is not None and problem.max_points:
+            return _round_value(language_summary.points / problem.max_points)
     return None
 
 
-def make_filters_json(run: Summary) -> str:
+def make_list_filters_json(run: Summary) -> str:
     """Return the JSON of the filters, for pages that list submissions."""
     entries = make_run_entries(run)
     problems_by_name = collect_problems(entries)
@@ -629,7 +643,7 @@ def collect_filter_values(
     """Return the values that a page's filters offer."""
     bins = bin_difficulties([problem.difficulty for problem in problems])
     return {
-        "author": choose_author_heading(entries).lower(),
+        "author": choose_model_column_heading(entries).lower(),
         "models": [_shorten_label(entry.name) for entry in entries],
         "problems": [_shorten_label(problem.problem_id) for problem in problems],
         "languages": [*map(_shorten_label, languages)],

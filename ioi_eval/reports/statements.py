@@ -76,7 +76,7 @@ def _render_markdown(text: str) -> str:
     except ModuleNotFoundError:  # the package is installed without its optional dependencies
         return f"<pre>{html.escape(text)}</pre>"
     tokens = parser.parse(text)
-    _restrict_tokens(tokens)
+    _limit_headings_and_links(tokens)
     return str(parser.renderer.render(tokens, parser.options, {}))
 
 
@@ -91,15 +91,15 @@ def _make_parser() -> Any:
     return parser
 
 
-def _restrict_tokens(tokens: Sequence[Any]) -> None:
+def _limit_headings_and_links(markdown_tokens: Sequence[Any]) -> None:
     """Change tokens in place: headings continue the page's levels, and links lead to the web or nowhere.
 
     Tables get the class `plain`, so that the page's scripts leave them alone.
     """
     section_level = 2  # level of the heading of the section around the statement
-    used_tags = sorted({token.tag for token in tokens if token.type == "heading_open"})
+    used_tags = sorted({token.tag for token in markdown_tokens if token.type == "heading_open"})
     open_tags = list[str]()
-    for token in tokens:
+    for token in markdown_tokens:
         if token.type == "heading_open":
             section_level = min(6, section_level + 1, 3 + used_tags.index(token.tag))
             open_tags.append(f"h{section_level}")

@@ -32,16 +32,16 @@ from ioi_eval.reports.document import (
     VerdictSquares,
     format_number,
     make_model_anchor,
+    make_submission_page_filename,
     name_attempts_script,
     name_problem_page,
-    name_submission_page,
 )
 from ioi_eval.rules.extraction import extract, read_extraction_repair
 from ioi_eval.rules.scoring import find_unjudged_reason, find_verdict_or_no_program
 from ioi_eval.store.rows import MAX_OUTPUT, PASSED, RESULT_COLUMNS, read_model_name, shorten
 
 if TYPE_CHECKING:
-    from ioi_eval.reports.pages import ListRow, PageSelection
+    from ioi_eval.reports.pages import PageSelection, SubmissionListRow
     from ioi_eval.store.tasks import Task
 
 MAX_FEEDBACK = 100  # maximum characters of feedback in lists and sentences
@@ -86,7 +86,7 @@ def make_submission_document(
         links=[
             Link(text=result.problem_id, href=name_problem_page(result.problem_id)),
             Link(text="Other attempts", href=_make_attempts_url(row, result)),
-            Link(text="Link to this page", href=name_submission_page(result.key)),
+            Link(text="Link to this page", href=make_submission_page_filename(result.key)),
         ],
         sections=[
             *(
@@ -101,12 +101,12 @@ def make_submission_document(
             *_make_program_sections(row, coloured),
             _make_tests_section(result),
         ],
-        page=name_submission_page(result.key),
+        page=make_submission_page_filename(result.key),
         script=name_attempts_script(result.problem_id),
     )
 
 
-def list_limit_texts(task: Task) -> Iterator[tuple[str, str]]:
+def list_limit_names_and_values(task: Task) -> Iterator[tuple[str, str]]:
     """Yield names and values of a problem's limits."""
     if task.cpu_time is not None:
         yield (
@@ -169,7 +169,7 @@ def _make_facts_section(
         ["Same result as", repeated_cell],  # link to the equal submission that was judged
         ["Equal programs", Link(text="all of this problem", href=equal) if result.repeats else NOTHING],
     ]
-    rows += [[name, limit] for name, limit in (list_limit_texts(task) if task else ())]
+    rows += [[name, limit] for name, limit in (list_limit_names_and_values(task) if task else ())]
     known_rows = [line for line in rows if line[1] != NOTHING]
     return Section(title="Submission", table=TableBlock(heads=["What", "Value"], rows=known_rows, align="ll"))
 
@@ -230,7 +230,7 @@ def _make_compilation_sections(result: SubmissionResult) -> Iterator[Section]:
                 rows=[
                     [
                         subtask.subtask,
-                        _make_squares_cell(subtask.test_results),
+                        _make_test_verdicts_cell(subtask.test_results),
                         format_number(subtask.weighted_score),
                         format_number(subtask.points),
                         subtask.status,
@@ -242,11 +242,11 @@ def _make_compilation_sections(result: SubmissionResult) -> Iterator[Section]:
             ),
         )
     elif result.compiles:
-        shown = TableBlock(heads=["Tests"], rows=[[_make_squares_cell(result.tests)]], align="l")
+        shown = TableBlock(heads=["Tests"], rows=[[_make_test_verdicts_cell(result.tests)]], align="l")
         yield Section(title="Every test", table=shown)
 
 
-def _make_squares_cell(tests: Sequence[TestResult]) -> Cell:
+def _make_test_verdicts_cell(tests: Sequence[TestResult]) -> Cell:
     visible_tests = [(test.test_name, str(test.status)) for test in tests[:_MAX_SQUARES]]
     return VerdictSquares(tests=visible_tests) if visible_tests else NOTHING
 
@@ -282,12 +282,12 @@ def _make_tests_section(result: SubmissionResult) -> Section:
     )
 
 
-def _read_text(row: Mapping[str, Any], kind: str, standard_column: str) -> str | None:
+def _read_program_or_reply(row: Mapping[str, Any], text_kind: str, standard_column: str) -> str | None:
     """Return a row's program or reply, or None if the row does not contain it as a string.
 
     Columns of the dump may be nested: `choices.0.text`. A reply in chat messages is the last message.
     """
-    column = (row.get("read_from") or {}).get(kind, standard_column)
+    column = (row.get("read_from") or {}).get(text_kind, standard_column)
     column_value: Any = row
     for column_part in (column,) if column in row else column.split("."):
         try:
@@ -305,7 +305,10 @@ def _read_text(row: Mapping[str, Any], kind: str, standard_column: str) -> str |
 
 def _make_program_sections(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
     """Yield the program before any repair, and the reply that contains it, folded."""
-    code, generation_text = _read_text(row, "program", "code"), _read_text(row, "reply", "generation") or ""
+    code, generation_text = (
+        _read_program_or_reply(row, "program", "code"),
+        _read_program_or_reply(row, "reply", "generation") or "",
+    )
     try:
         language = find_language(str(row.get("language") or "c++"))
     except InputError:
@@ -344,7 +347,7 @@ def _make_program_sections(row: Mapping[str, Any], coloured: bool) -> Iterator[S
 # --- the script that links the pages of a problem's submissions -----------------------------------
 
 
-class AttemptIndex:
+class ProblemAttemptIndex:
     """Collects a problem's submissions that have pages, and writes them as a script for these pages.
 
     The index is a script and not JSON, because browsers load no JSON for pages that are opened from a file.
@@ -356,7 +359,7 @@ class AttemptIndex:
         self._models: dict[str, int] = {}
         self._is_whole = True
 
-    def record_rows(self, rows: Iterable[ListRow]) -> Iterator[ListRow]:
+    def index_and_yield_rows(self, rows: Iterable[SubmissionListRow]) -> Iterator[SubmissionListRow]:
         """Yield the rows unchanged, and add each to the index."""
         for list_row in rows:
             if self._selection.has_page(list_row.key, list_row.ending):
@@ -369,14 +372,14 @@ class AttemptIndex:
                         model,
                         list_row.attempt,
                         list_row.ending,
-                        name_submission_page(list_row.key),
+                        make_submission_page_filename(list_row.key),
                     )
                 )
             else:
                 self._is_whole = False
             yield list_row
 
-    def make_script(self) -> str:
+    def make_javascript(self) -> str:
         count_by_judged_key = Counter(judged_key for _, judged_key, *_ in self._attempt_rows)
         number_by_judged_key = {
             judged_key: group_number

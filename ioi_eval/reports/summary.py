@@ -26,8 +26,12 @@ from ioi_eval.model.paths import missing_path_error
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports.headline import make_headline, sort_models
-from ioi_eval.reports.medals import award_medal, find_contest_problems, load_known_contests
-from ioi_eval.reports.parts import add_model_numbers, collect_report_part_warnings, collect_run_numbers
+from ioi_eval.reports.medals import award_medal, find_contest_problems, load_bundled_contest_years
+from ioi_eval.reports.parts import (
+    add_report_part_values,
+    collect_report_part_values,
+    collect_report_part_warnings,
+)
 from ioi_eval.reports.records import (
     BudgetAward,
     EndingCounts,
@@ -62,13 +66,13 @@ from ioi_eval.store.folder import (
     RunInfo,
     add_line_to_errors,
     is_being_written,
+    raise_duplicate_key_error,
     read_failures,
     read_info,
     read_progress,
     read_results,
-    refuse_duplicate_key,
 )
-from ioi_eval.store.rows import as_label, as_number, read_model_name
+from ioi_eval.store.rows import as_number, convert_to_label, read_model_name
 from ioi_eval.store.tasks import Task, read_tasks
 
 # Numbers of submissions, and values of k, for which curves have a point.
@@ -154,14 +158,14 @@ class ProblemTraits(Value):
     year: int | None = None
     date: str = ""  # such as 2024-05-31
 
-    def merge(self, other: ProblemTraits) -> ProblemTraits:
+    def merge(self, other_traits: ProblemTraits) -> ProblemTraits:
         """Return the merged properties of a problem's rows. The order of the rows does not matter."""
-        years = {year for year in (self.year, other.year) if year is not None}
+        years = {year for year in (self.year, other_traits.year) if year is not None}
         return ProblemTraits(
-            difficulty=min(filter(None, (self.difficulty, other.difficulty)), default=""),
-            tags=tuple(sorted({*self.tags, *other.tags})),
+            difficulty=min(filter(None, (self.difficulty, other_traits.difficulty)), default=""),
+            tags=tuple(sorted({*self.tags, *other_traits.tags})),
             year=min(years, default=None),
-            date=min(filter(None, (self.date, other.date)), default=""),
+            date=min(filter(None, (self.date, other_traits.date)), default=""),
         )
 
 
@@ -172,21 +176,21 @@ def _parse_tags(tags_text: str) -> Any:
     return [tag.strip() for tag in tags_text.split(",")]
 
 
-def read_traits(row: Mapping[str, Any]) -> ProblemTraits:
+def read_problem_traits(row: Mapping[str, Any]) -> ProblemTraits:
     """Return the properties of the row's problem."""
     difficulty, year, tags = row.get("difficulty"), as_number(row.get("year")), row.get("tags")
     if isinstance(tags, str):
         tags = _parse_tags(tags)
     tag_list = tags if isinstance(tags, list | tuple) else ()
     return ProblemTraits(
-        difficulty=as_label(difficulty) if isinstance(difficulty, str | int | float) else "",
+        difficulty=convert_to_label(difficulty) if isinstance(difficulty, str | int | float) else "",
         tags=tuple(sorted({tag for tag in tag_list if isinstance(tag, str) and tag})),
         year=int(year) if year is not None else None,
-        date=_parse_date(row.get("contest_date")),
+        date=_parse_date_or_empty(row.get("contest_date")),
     )
 
 
-def _parse_date(value: Any) -> str:
+def _parse_date_or_empty(value: Any) -> str:
     """Return the date at the start of an ISO 8601 string, or "" if the string starts with something else."""
     try:
         return date.fromisoformat(value[:10]).isoformat() if isinstance(value, str) else ""
@@ -233,7 +237,7 @@ class LanguageTally(msgspec.Struct):
         return math.fsum(self.best_parts.values()) if mode is ScoreMode.MAX_SUBTASK else self.best
 
 
-class Tally(msgspec.Struct):
+class SubmissionsTally(msgspec.Struct):
     """Counts of a model's submissions for a problem."""
 
     pool: SubmissionPool
@@ -263,14 +267,14 @@ class Tally(msgspec.Struct):
     def mean_points(self) -> float | None:
         return float(self.points / self.scored) if self.scored else None
 
-    def list_trials(self, problem: str) -> list[Trials]:
-        return count_trials(problem, *self.languages.values())
+    def list_trials_per_target(self, problem: str) -> list[Trials]:
+        return count_trials_per_target(problem, *self.languages.values())
 
 
-def count_trials(problem: str, *languages: LanguageTally) -> list[Trials]:
+def count_trials_per_target(problem: str, *language_tallies: LanguageTally) -> list[Trials]:
     """Return the numbers of scored and passed submissions for each target: a subtask or the whole problem."""
     trial_counts, passed_counts = Counter[str | None](), Counter[str | None]()
-    for language in languages:
+    for language in language_tallies:
         trial_counts.update(language.asked)
         passed_counts.update(language.passed)
     targets = sorted(trial_counts, key=lambda target: target or "")
@@ -279,13 +283,13 @@ def count_trials(problem: str, *languages: LanguageTally) -> list[Trials]:
     ]
 
 
-def convert_to_plain(value: object) -> Any:
+def convert_to_msgpack_value(value: object) -> Any:
     """Return a pool of submissions or a fraction as a value that msgspec can write."""
     return value.serialize() if isinstance(value, SubmissionPool) else str(value)
 
 
-def convert_from_plain(target_type: Any, value: Any) -> Any:
-    """Return the SubmissionPool, Fraction or Counter that `convert_to_plain` or msgspec wrote as `value`."""
+def convert_from_msgpack_value(target_type: Any, value: Any) -> Any:
+    """Return the SubmissionPool, Fraction or Counter that was written as `value`."""
     if get_origin(target_type) is Counter:
         return Counter(msgspec.convert(value, dict[get_args(target_type)[0], int]))  # type: ignore[misc]
     return SubmissionPool.deserialize(value) if target_type is SubmissionPool else Fraction(value)
@@ -295,23 +299,23 @@ def convert_from_plain(target_type: Any, value: Any) -> Any:
 _MAX_STEPS = 31
 
 
-def measure_limit_usage(result: SubmissionResult, task: Task) -> Iterator[tuple[str, int]]:
+def compute_limit_usage_steps(result: SubmissionResult, task: Task) -> Iterator[tuple[str, int]]:
     """Yield the used shares of the time and memory limits, in steps of `LimitUsage.STEP`, by resource."""
     cpu_times_s = [test.cpu_time for test in result.tests if test.cpu_time is not None]
     memory_sizes_bytes = [test.memory for test in result.tests if test.memory is not None]
     if cpu_times_s and task.cpu_time:
-        yield "time", _count_limit_steps(max(cpu_times_s) / task.cpu_time)
+        yield "time", _convert_usage_to_steps(max(cpu_times_s) / task.cpu_time)
     if memory_sizes_bytes and task.memory:
-        yield "memory", _count_limit_steps(max(memory_sizes_bytes) / task.memory)
+        yield "memory", _convert_usage_to_steps(max(memory_sizes_bytes) / task.memory)
 
 
-def _count_limit_steps(share: float) -> int:
+def _convert_usage_to_steps(usage_fraction: float) -> int:
     """Return a used share of a limit, as a number of steps of `LimitUsage.STEP`, rounded up."""
     # A row that was edited may contain a negative value.
-    return max(0, min(_MAX_STEPS, math.ceil(share / LimitUsage.STEP)))
+    return max(0, min(_MAX_STEPS, math.ceil(usage_fraction / LimitUsage.STEP)))
 
 
-def summarize_limit_usage(tallies: Iterable[Tally]) -> tuple[LimitUsage, ...]:
+def summarize_limit_usage(tallies: Iterable[SubmissionsTally]) -> tuple[LimitUsage, ...]:
     totals = Counter[tuple[str, int]]()
     for tally in tallies:
         totals.update(tally.uses)
@@ -322,7 +326,7 @@ def summarize_limit_usage(tallies: Iterable[Tally]) -> tuple[LimitUsage, ...]:
     )
 
 
-class SettingsOfRows(msgspec.Struct):
+class RowSettingsCollector(msgspec.Struct):
     """The settings that rows contain."""
 
     compilers: Counter[str] = msgspec.field(default_factory=Counter)
@@ -377,7 +381,7 @@ class ModelSummarizer:
     def __init__(
         self,
         model: str,
-        tallies: Mapping[str, Tally],
+        tallies: Mapping[str, SubmissionsTally],
         options: ReportOptions,
         source: str = "",
         *,
@@ -415,7 +419,7 @@ class ModelSummarizer:
         min_scored = min((trial.scored for trial in trials), default=0)
         steps = () if self._has_feedback else (step for step in _STEPS if step <= min_scored)
         estimates = estimate_pass_at_each_k([] if self._has_feedback else trials, {1, *ks, *steps})
-        low, high = _compute_share_interval(problems, uses_mean_scores=not self._has_feedback)
+        low, high = _compute_points_share_interval(problems, uses_mean_scores=not self._has_feedback)
         return ModelSummary(
             model=self._model,
             points=math.fsum(problem.points or 0 for problem in problems),
@@ -431,8 +435,8 @@ class ModelSummarizer:
             budgets=points_by_budget,
             mean_score=None if self._has_feedback else _compute_mean_score(problems),
             pass_at=tuple(estimate for estimate in estimates if estimate.k in ks),
-            awards=tuple(self._find_awards(problems)) if points_by_budget else (),
-            steps=tuple(self._make_steps(max_points)),
+            awards=tuple(self._find_medals_by_budget(problems)) if points_by_budget else (),
+            steps=tuple(self._make_score_curve_steps(max_points)),
             uses=summarize_limit_usage(self._tallies.values()),
             pass_curve=tuple(estimate for estimate in estimates if estimate.value is not None),
             share_low=low,
@@ -447,7 +451,7 @@ class ModelSummarizer:
             ),
         )
 
-    def _make_steps(self, max_points: Mapping[str, float]) -> Iterator[Step]:
+    def _make_score_curve_steps(self, max_points: Mapping[str, float]) -> Iterator[Step]:
         """Yield the total points for several maximum numbers of submissions per problem."""
         all_pools = [tally.pool for name, tally in self._tallies.items() if name in max_points]
         pools = [pool.select_attempts(Budget.LIMITED) for pool in all_pools]
@@ -467,9 +471,10 @@ class ModelSummarizer:
     # --- a problem ---
 
     def _summarize_problem(
-        self, name: str, tally: Tally, max_points: float | None, traits: ProblemTraits
+        self, name: str, tally: SubmissionsTally, max_points: float | None, traits: ProblemTraits
     ) -> ProblemSummary:
-        [pass_at_1] = estimate_pass_at_each_k([] if self._has_feedback else tally.list_trials(name), [1])
+        trials = [] if self._has_feedback else tally.list_trials_per_target(name)
+        [pass_at_1] = estimate_pass_at_each_k(trials, [1])
         points = (
             {budget: self._compute_points(tally.pool.select_attempts(budget)) for budget in Budget}
             if max_points is not None
@@ -498,14 +503,15 @@ class ModelSummarizer:
             },
             budgets=points,
             handed_in=len(tally.pool.select_attempts(Budget.LIMITED)) if points else 0,
-            pass_at=estimate_pass_at_each_k(tally.list_trials(name), self._options.ks),
+            pass_at=estimate_pass_at_each_k(tally.list_trials_per_target(name), self._options.ks),
             pass_at_1=pass_at_1.value,
         )
 
     def _summarize_language(
         self, name: str, tally: LanguageTally, max_points: float | None
     ) -> LanguageSummary:
-        [pass_at_1] = estimate_pass_at_each_k([] if self._has_feedback else count_trials(name, tally), [1])
+        trials = [] if self._has_feedback else count_trials_per_target(name, tally)
+        [pass_at_1] = estimate_pass_at_each_k(trials, [1])
         return LanguageSummary(
             scored=tally.scored,
             pass_at_1=pass_at_1.value,
@@ -520,14 +526,16 @@ class ModelSummarizer:
     def _list_trials(self, problems: Iterable[ProblemSummary]) -> list[Trials]:
         """Return the numbers of scored and passed submissions of each problem and target."""
         problem_names = [problem.problem_id for problem in problems]
-        return [trials for name in problem_names for trials in self._tallies[name].list_trials(name)]
+        return [
+            trials for name in problem_names for trials in self._tallies[name].list_trials_per_target(name)
+        ]
 
     def _count_solved(self, problems: Iterable[ProblemSummary]) -> int:
         return sum(problem.is_solved(self._options.mode) for problem in problems)
 
-    def _find_awards(self, problems: Sequence[ProblemSummary]) -> Iterator[BudgetAward]:
+    def _find_medals_by_budget(self, problems: Sequence[ProblemSummary]) -> Iterator[BudgetAward]:
         """Yield the medals of each year that has problems in the run and cut-offs in the contests' table."""
-        contests = load_known_contests() if self._options.contests is None else self._options.contests
+        contests = load_bundled_contest_years() if self._options.contests is None else self._options.contests
         years = {problem.year for problem in problems if problem.year is not None}
         for year in sorted(years & contests.keys()):
             problems_of_year = [problem.problem_id for problem in problems if problem.year == year]
@@ -544,9 +552,9 @@ def collect_results(attempts: Iterable[Attempt]) -> list[SubmissionResult]:
 
 def summarise(submissions: Iterable[tuple[str, Attempt]], options: ReportOptions) -> ModelSummary:
     """Return the summary of a model's scored submissions: pairs of a problem's name and an attempt."""
-    tallies: dict[str, Tally] = {}
+    tallies: dict[str, SubmissionsTally] = {}
     for label, attempt in submissions:
-        tallies.setdefault(label, Tally(SubmissionPool(options.submissions))).add(attempt)
+        tallies.setdefault(label, SubmissionsTally(SubmissionPool(options.submissions))).add(attempt)
     best_by_label = {label: select_best_subtask_results(tally) for label, tally in tallies.items()}
     max_points = {
         label: math.fsum(subtask.points for subtask in subtasks)
@@ -556,7 +564,7 @@ def summarise(submissions: Iterable[tuple[str, Attempt]], options: ReportOptions
     return ModelSummarizer("", tallies, options).make_summary(max_points, {})
 
 
-def select_best_subtask_results(tally: Tally) -> tuple[BestSubtask, ...]:
+def select_best_subtask_results(tally: SubmissionsTally) -> tuple[BestSubtask, ...]:
     """Return the best result of each subtask over all submissions to a problem."""
     bests = scoring.collect_best_subtasks(collect_results(tally.pool.select_attempts(Budget.UNLIMITED)))
     return next((best.subtasks for best in bests.values()), ())
@@ -576,7 +584,7 @@ def _compute_mean_score(problems: Iterable[ProblemSummary]) -> float | None:
     return mean([score for problem in problems if (score := problem.mean_score) is not None])
 
 
-def _compute_share_interval(
+def _compute_points_share_interval(
     problems: Sequence[ProblemSummary], *, uses_mean_scores: bool
 ) -> tuple[float, float] | tuple[None, None]:
     """Return the 95 % interval of a model's share of the points, over problems.
@@ -615,17 +623,17 @@ def summarize_run(folder: Path, options: ReportOptions | None = None, *row_callb
         options: Options of the report.
         row_callbacks: Functions that are called with each row.
     """
-    row_counter = RowCounter(folder, options or ReportOptions())
-    row_counter.read_rows(*row_callbacks)
-    return row_counter.make_summary()
+    summary_builder = RunSummaryBuilder(folder, options or ReportOptions())
+    summary_builder.read_rows(*row_callbacks)
+    return summary_builder.make_summary()
 
 
 class RowCounts(msgspec.Struct):
     """The counts after reading a run's rows. The next report can continue from them."""
 
-    tallies: dict[tuple[str, str], Tally] = {}  # counts of submissions, by model and problem
+    tallies: dict[tuple[str, str], SubmissionsTally] = {}  # counts of submissions, by model and problem
     traits: dict[str, ProblemTraits] = {}
-    facts: SettingsOfRows = msgspec.field(default_factory=SettingsOfRows)
+    facts: RowSettingsCollector = msgspec.field(default_factory=RowSettingsCollector)
     ends: dict[str, EndingCounts] = {}  # by model
     # Subtasks and their points, by problem.
     points_of_subtasks: dict[str, tuple[tuple[str, float], ...]] = {}
@@ -635,7 +643,7 @@ class RowCounts(msgspec.Struct):
     saved: int = 0
 
 
-class RowCounter:
+class RunSummaryBuilder:
     """Reads and counts a run's rows, and stores the submissions that a score mode may choose from."""
 
     def __init__(self, folder: Path, options: ReportOptions, counts: RowCounts | None = None) -> None:
@@ -643,51 +651,51 @@ class RowCounter:
         self._folder, self._options, self._row_counts = folder, options, counts or RowCounts()
         # Failures of the folder; `read_rows` removes the submissions that have a row.
         self._failures = read_failures(folder)
-        self._tasks, self._info = read_tasks(folder), check_run(folder)
+        self._tasks, self._info = read_tasks(folder), read_valid_run_info(folder)
         self._has_feedback = has_feedback(self._info.fingerprint.options)
 
     def read_rows(
         self,
         *row_callbacks: RowCallback,
-        begin: int = 0,
-        counted_from: int = 0,
-        end: int | None = None,
+        begin_offset: int = 0,
+        count_start_offset: int = 0,
+        end_offset: int | None = None,
         find_counted_keys: Callable[[Collection[str]], Collection[str]] = lambda keys: (),
     ) -> None:
         """Read the rows between two offsets.
 
         Args:
             row_callbacks: Functions that are called with each row.
-            begin: Offset in results.jsonl of the first row that the callbacks get.
-            counted_from: Offset of the first row that is also counted.
-            end: Offset after the last row. None means that all later rows are read.
-            find_counted_keys: Returns which of some keys occur in rows before `counted_from`.
+            begin_offset: Offset in results.jsonl of the first row that the callbacks get.
+            count_start_offset: Offset of the first row that is also counted.
+            end_offset: Offset after the last row. None means that all later rows are read.
+            find_counted_keys: Returns which of some keys occur in rows before `count_start_offset`.
         """
         new_keys = set[str]()
         with reduce_garbage_collection():
-            for offset, row, result in read_results(self._folder, begin, end):
-                if offset >= counted_from:
+            for offset, row, result in read_results(self._folder, begin_offset, end_offset):
+                if offset >= count_start_offset:
                     if row["key"] in new_keys:
-                        refuse_duplicate_key(self._folder, row["key"])
+                        raise_duplicate_key_error(self._folder, row["key"])
                     new_keys.add(row["key"])
-                    self._check_subtasks(result, offset)
+                    self._refuse_different_subtasks(result, offset)
                     self._count_row(row, result)
                 for callback in row_callbacks:
                     callback(row, result, offset)
-        already_counted_keys = find_counted_keys({*new_keys, *self._failures}) if counted_from else ()
+        already_counted_keys = find_counted_keys({*new_keys, *self._failures}) if count_start_offset else ()
         for key in already_counted_keys:
             if key in new_keys:
-                refuse_duplicate_key(self._folder, key)
+                raise_duplicate_key_error(self._folder, key)
             self._failures.pop(key, None)
 
-    def _check_subtasks(self, result: SubmissionResult, offset: int) -> None:
+    def _refuse_different_subtasks(self, result: SubmissionResult, row_offset: int) -> None:
         """Raise InputError if a problem's rows have different subtasks or points: they cannot be added up."""
         points_of_subtasks = tuple((subtask.subtask, subtask.points) for subtask in result.subtasks)
         if (
             self._row_counts.points_of_subtasks.setdefault(result.problem_id, points_of_subtasks)
             != points_of_subtasks
         ):
-            with add_line_to_errors(self._folder / RESULTS, offset):
+            with add_line_to_errors(self._folder / RESULTS, row_offset):
                 raise InputError(
                     f"problem {result.problem_id!r} has other subtasks or points here than in earlier lines",
                     remedy="Delete the lines of one version and run again: they are judged again",
@@ -696,11 +704,15 @@ class RowCounter:
     def _count_row(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
         self._failures.pop(row["key"], None)
         counts, model, problem = self._row_counts, read_model_name(row), result.problem_id
-        counts.traits[problem] = counts.traits.get(problem, ProblemTraits()).merge(read_traits(row))
+        counts.traits[problem] = counts.traits.get(problem, ProblemTraits()).merge(read_problem_traits(row))
         tally = counts.tallies.setdefault((model, problem), self._create_tally())
-        tally.add(make_attempt(row, result), as_label(row.get("language") or ""), counts.causes.add(result))
+        tally.add(
+            make_attempt(row, result),
+            convert_to_label(row.get("language") or ""),
+            counts.causes.add_and_return_cause(result),
+        )
         if (task := self._tasks.get(problem)) is not None:
-            tally.uses.update(measure_limit_usage(result, task))
+            tally.uses.update(compute_limit_usage_steps(result, task))
         counts.facts.add(result)
         counts.ends.setdefault(model, EndingCounts()).add(result)
         counts.repeated += bool(result.repeats)
@@ -708,27 +720,27 @@ class RowCounter:
         counts.repeated_tests += len(repeated_tests)
         counts.saved += sum(test.status is not Verdict.TLE for test in repeated_tests)
 
-    def _create_tally(self) -> Tally:
-        return Tally(SubmissionPool(self._options.submissions))
+    def _create_tally(self) -> SubmissionsTally:
+        return SubmissionsTally(SubmissionPool(self._options.submissions))
 
     @property
-    def reusable_counts(self) -> RowCounts | None:
+    def counts_for_next_report(self) -> RowCounts | None:
         """Return the counts from which a later report can continue, or None if it must read all rows."""
         return None if self._has_feedback else self._row_counts
 
     def make_summary(self) -> Summary:
-        """Return the numbers, including unjudged submissions, which `reusable_counts` omits."""
+        """Return the numbers, including unjudged submissions, which `counts_for_next_report` omits."""
         counts = self._row_counts
         tallies, traits = dict(counts.tallies), dict(counts.traits)
         for row in self._failures.values():
             problem = str(row.get("problem_id", ""))
-            traits[problem] = traits.get(problem, ProblemTraits()).merge(read_traits(row))
+            traits[problem] = traits.get(problem, ProblemTraits()).merge(read_problem_traits(row))
             tally = tallies.get((read_model_name(row), problem)) or self._create_tally()
             tallies[read_model_name(row), problem] = msgspec.structs.replace(
                 tally, unscored=tally.unscored + 1
             )
         models = self._summarize_models(tallies, traits)
-        models = add_model_numbers(models, self._folder)
+        models = add_report_part_values(models, self._folder)
         has_agents = (self._folder / _AGENTS).is_dir()
         author_remedy = find_author_remedy(self._info.settings, has_agents=has_agents)
         suspicious = [
@@ -773,12 +785,12 @@ class RowCounter:
             measured_again=counts.repeated_tests,
             saved=counts.saved,
             suspicious=tuple(suspicious),
-            more=collect_run_numbers(models, self._folder),
+            more=collect_report_part_values(models, self._folder),
             settings=counts.facts.make_settings(self._info),
         )
 
     def _make_trusted_problems_headline(
-        self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, ProblemTraits]
+        self, tallies: Mapping[tuple[str, str], SubmissionsTally], traits: dict[str, ProblemTraits]
     ) -> TrustSummary | None:
         """Return the headline over the problems that the run's audit trusts, or None if no audit is set."""
         trust = read_value(self._folder / TRUST, Trust, "is not a run's", "Repeat the command of the run")
@@ -829,7 +841,7 @@ class RowCounter:
         )
 
     def _summarize_models(
-        self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, ProblemTraits]
+        self, tallies: Mapping[tuple[str, str], SubmissionsTally], traits: dict[str, ProblemTraits]
     ) -> tuple[ModelSummary, ...]:
         # Find the maximum points of each problem with subtasks that has any scored submission.
         best_parts = (
@@ -894,7 +906,7 @@ def reduce_garbage_collection() -> Iterator[None]:
         gc.set_threshold(*old_thresholds)
 
 
-def check_run(folder: Path) -> RunInfo:
+def read_valid_run_info(folder: Path) -> RunInfo:
     """Return the info of a run's folder. Raise InputError if the folder is not a run's."""
     info = read_info(folder)
     if info is None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ioi_eval.model.values import SubmissionResult, TestResult, Value
 from ioi_eval.reports.records import ReportOptions, Summary
-from ioi_eval.reports.summary import check_run, summarize_run
-from ioi_eval.store.files import make_draft_path, write_error
+from ioi_eval.reports.summary import read_valid_run_info, summarize_run
+from ioi_eval.store.files import make_draft_path, make_write_error
 from ioi_eval.store.folder import read_failures, read_results
 from ioi_eval.store.rows import TEST_COLUMNS, read_model_name
 
@@ -50,7 +50,7 @@ class Results:
     @classmethod
     def open(cls, folder: str | Path) -> Results:
         """Open a run's folder. Raise InputError if the folder is not a run's."""
-        check_run(Path(folder))
+        read_valid_run_info(Path(folder))
         return cls(Path(folder))
 
     def summary(self, options: ReportOptions | None = None) -> Summary:
@@ -152,7 +152,7 @@ class TestsTableState(Value):
     sha256: str = ""  # hash of the first `size` bytes of the table
     footer: bytes = b""  # footer of a table that contains only the written row groups
 
-    def is_prefix_of(self, table: Path) -> bool:
+    def matches_start_of(self, table: Path) -> bool:
         """Return True if a table starts with these row groups."""
         digest = hashlib.sha256()
         with contextlib.suppress(OSError):
@@ -186,7 +186,7 @@ def open_tests_table(folder: Path, old_table_state: TestsTableState | None = Non
     draft_file = make_draft_path(folder / TESTS)
     try:
         with draft_file.open("wb") as stream:
-            table = _Parquet(stream, folder / TESTS, old_table_state or TestsTableState())
+            table = _ParquetTestsTable(stream, folder / TESTS, old_table_state or TestsTableState())
             try:
                 yield table
                 table.close()
@@ -194,12 +194,12 @@ def open_tests_table(folder: Path, old_table_state: TestsTableState | None = Non
                 table.abandon()
         draft_file.replace(folder / TESTS)
     except OSError as error:
-        raise write_error(folder / TESTS, error) from error
+        raise make_write_error(folder / TESTS, error) from error
     finally:
         draft_file.unlink(missing_ok=True)
 
 
-class _Parquet(TestsTable):
+class _ParquetTestsTable(TestsTable):
     """Writes a Parquet file. A later table copies its row groups, except the last one, which may be small."""
 
     def __init__(self, stream: BinaryIO, old_table: Path, old_table_state: TestsTableState) -> None:
@@ -212,7 +212,7 @@ class _Parquet(TestsTable):
         )
         self._buffered_columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
         self._begin = self._first = old_table_state.begin
-        self._sink = _Sink(stream)
+        self._sink = _HashingFileWriter(stream)
         self._metadata: Any = None  # metadata of the written row groups, for the footer
         if old_table_state.size:
             self._metadata = pyarrow.parquet.read_metadata(
@@ -222,14 +222,14 @@ class _Parquet(TestsTable):
             self._sink.append(piece)
         self._writer = self._open_writer()
 
-    def add(self, row: Mapping[str, Any], result: SubmissionResult, offset: int) -> None:
-        if offset < self._begin:
+    def add(self, row: Mapping[str, Any], result: SubmissionResult, row_offset: int) -> None:
+        if row_offset < self._begin:
             return
         if len(self._buffered_columns["key"]) > _MAX_BUFFERED:
             self._flush()
         if not self._buffered_columns["key"]:
-            self._first = offset
-        _buffer_tests(result, read_model_name(row), self._buffered_columns)
+            self._first = row_offset
+        _append_test_columns(result, read_model_name(row), self._buffered_columns)
 
     def close(self) -> None:
         self._close_writer()
@@ -285,7 +285,7 @@ class _Parquet(TestsTable):
             column.clear()
 
 
-class _Sink(io.RawIOBase):
+class _HashingFileWriter(io.RawIOBase):
     """A file object that writes to a stream and hashes the bytes. While it is closed, it drops all bytes."""
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -313,16 +313,20 @@ def _read_pieces(path: Path, size: int) -> Iterator[bytes]:
             size -= len(piece)
 
 
-def _buffer_tests(result: SubmissionResult, model: str, columns: dict[str, list[Any]]) -> None:
+def _append_test_columns(
+    result: SubmissionResult, model: str, buffered_columns: dict[str, list[Any]]
+) -> None:
     tests, subtasks = result.tests, defaultdict[str, list[str]](list)
     for subtask in result.subtasks:
         for test in subtask.test_results:
             subtasks[test.test_name].append(subtask.subtask)
     for name, value in (("key", result.key), ("problem_id", result.problem_id), ("model", model)):
-        columns[name] += [value] * len(tests)
-    columns["subtasks"] += [subtasks[test.test_name] for test in tests] if subtasks else [[]] * len(tests)
-    columns["cpu_times"] += [test.cpu_times or None for test in tests]
+        buffered_columns[name] += [value] * len(tests)
+    buffered_columns["subtasks"] += (
+        [subtasks[test.test_name] for test in tests] if subtasks else [[]] * len(tests)
+    )
+    buffered_columns["cpu_times"] += [test.cpu_times or None for test in tests]
     for name, values in zip(
         _TEST_FIELDS, zip(*map(_read_test_fields, tests), strict=True), strict=bool(tests)
     ):
-        columns[name] += values
+        buffered_columns[name] += values

@@ -32,22 +32,24 @@ class _AuditFile(msgspec.Struct):
     untrusted: dict[str, str]
 
 
-def read_audit(path: str | Path) -> Trust:
+def read_trust_from_audit(audit_file: str | Path) -> Trust:
     """Return the problems that an audit does not trust. Raise InputError if the file is not an audit's."""
     remedy = "Name the audit.json that `ioi-eval audit` wrote"
     try:
-        content = Path(path).read_bytes()
+        content = Path(audit_file).read_bytes()
         audit = msgspec.json.decode(content, type=_AuditFile)
     except OSError as error:
         raise InputError(
-            f"the audit file cannot be read ({error.strerror})", where=str(path), remedy=remedy
+            f"the audit file cannot be read ({error.strerror})", where=str(audit_file), remedy=remedy
         ) from error
     except msgspec.DecodeError as error:
-        raise InputError(f"the file is not an audit: {error}", where=str(path), remedy=remedy) from error
-    return Trust(audit=str(path), sha256=hashlib.sha256(content).hexdigest(), problems=audit.untrusted)
+        raise InputError(
+            f"the file is not an audit: {error}", where=str(audit_file), remedy=remedy
+        ) from error
+    return Trust(audit=str(audit_file), sha256=hashlib.sha256(content).hexdigest(), problems=audit.untrusted)
 
 
-def make_trust_sentence(run: Summary) -> str:
+def make_trusted_headline_sentence(run: Summary) -> str:
     """Return a sentence with each model's headline over all problems and over trusted problems."""
     trust = run.trust
     if trust is None:
@@ -74,7 +76,7 @@ def make_trusted_problems_section(run: Summary) -> Section | None:
         return None
     return Section(
         title="Trusted problems",
-        text=[make_trust_sentence(run)],
+        text=[make_trusted_headline_sentence(run)],
         table=TableBlock(
             heads=["Problem", "Not trusted because"],
             rows=[[name, reason] for name, reason in sorted(trust.problems.items())],

@@ -108,20 +108,24 @@ def count_confusions(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verd
 # --- a solution ------------------------------------------------------------------------------------
 
 
-def check_solution(case: KeyedExpectation, problem: Problem, result: SubmissionResult) -> SolutionCheck:
+def check_solution(
+    keyed_expectation: KeyedExpectation, problem: Problem, result: SubmissionResult
+) -> SolutionCheck:
     """Return a solution's result with all its expectations."""
     tests = {test.test_name: test for test in result.tests}
     points_share = _compute_points_share(problem, result)
-    checks = [_check_keyword(expectation, tests, points_share) for expectation in case.words]
-    if case.score is not None:
-        checks.append(_check_score(case, case.score, problem, result, tests))
+    checks = [
+        _check_expected_keyword(expectation, tests, points_share) for expectation in keyed_expectation.words
+    ]
+    if keyed_expectation.score is not None:
+        checks.append(_check_score(keyed_expectation, keyed_expectation.score, problem, result, tests))
     by_subtask = {check.subtask: check for check in checks if check.subtask}
     subtask_checks = ((subtask, by_subtask.get(subtask.subtask)) for subtask in result.subtasks)
     return SolutionCheck(
-        key=case.key,
-        problem=case.problem,
-        solution=case.solution,
-        expected=case.expected,
+        key=keyed_expectation.key,
+        problem=keyed_expectation.problem,
+        solution=keyed_expectation.solution,
+        expected=keyed_expectation.expected,
         status=result.verdict,
         compiles=result.compiles,
         compile_output="" if result.compiles else shorten(result.compile_output, _MAX_COMPILE_OUTPUT),
@@ -154,18 +158,22 @@ def _compute_points_share(problem: Problem, result: SubmissionResult) -> float:
     return min(result.points / max_points, math.nextafter(1.0, 0.0)) if max_points else 0.0
 
 
-def _check_keyword(expectation: Expectation, tests: Mapping[str, TestResult], share: float) -> Check:
-    """Return the check of an expected keyword. `share`: the submission's share of the points."""
+def _check_expected_keyword(
+    expectation: Expectation, tests: Mapping[str, TestResult], points_share: float
+) -> Check:
+    """Return the check of an expected keyword. `points_share`: the submission's share of the points."""
     executed_tests = _select_executed_tests(expectation.tests, tests)
     check = _make_check(
         expectation.subtask,
         expectation.word,
         executed_tests,
         score=min((test.score for test in executed_tests), default=0.0),
-        agrees=is_expectation_met(expectation, tests, points_fraction=share),
+        agrees=is_expectation_met(expectation, tests, points_fraction=points_share),
     )
     return (
-        msgspec.structs.replace(check, status=Verdict.AC) if share >= 1 and not expectation.subtask else check
+        msgspec.structs.replace(check, status=Verdict.AC)
+        if points_share >= 1 and not expectation.subtask
+        else check
     )
 
 
@@ -233,28 +241,27 @@ _COMPILE_LINES = 6
 _SUBTASK = "  subtask "
 
 
-def describe_conclusion(outcome: Validation) -> str:
+def describe_conclusion(validation: Validation) -> str:
     """Return a sentence with the outcome of a validation."""
-    solutions = format_count(len(outcome.solutions), "solution")
-    if outcome.differences:
-        sentence = (
-            f"{format_count(outcome.differences, 'difference')}, in {len(outcome.differing):,} of {solutions}"
-        )
-    elif not outcome.expectations:
+    solutions = format_count(len(validation.solutions), "solution")
+    if validation.differences:
+        difference_count = format_count(validation.differences, "difference")
+        sentence = f"{difference_count}, in {len(validation.differing):,} of {solutions}"
+    elif not validation.expectations:
         sentence = "Nothing was compared"
     else:
-        sentence = f"No difference: {format_count(outcome.expectations, 'expectation')} of {solutions} met"
-    unjudged = format_count(len(outcome.unjudged), "solution")
-    return f"{sentence}; {unjudged} could not be judged" if outcome.unjudged else sentence
+        sentence = f"No difference: {format_count(validation.expectations, 'expectation')} of {solutions} met"
+    unjudged = format_count(len(validation.unjudged), "solution")
+    return f"{sentence}; {unjudged} could not be judged" if validation.unjudged else sentence
 
 
-def make_count_sentences(outcome: Validation) -> Iterator[str]:
+def make_validation_count_sentences(validation: Validation) -> Iterator[str]:
     """Yield a line with the counts of compared expectations, and a sentence about unknown keywords."""
-    yield ", ".join(f"{name} {count:,}" for name, count in outcome.numbers.items())
-    if outcome.unknown:
+    yield ", ".join(f"{name} {count:,}" for name, count in validation.numbers.items())
+    if validation.unknown:
         keywords = ", ".join(
             f"{visible(keyword)!r} ({count:,}{_suggest_keyword(keyword)})"
-            for keyword, count in outcome.unknown.items()
+            for keyword, count in validation.unknown.items()
         )
         yield f"Unknown keywords, with which nothing is compared: {keywords}"
 
@@ -267,10 +274,10 @@ def _suggest_keyword(keyword: str) -> str:
 # --- expected and actual verdicts --------------------------------------------------------------------
 
 
-def make_table_rows(outcome: Validation) -> Iterator[list[str]]:
+def make_validation_table_rows(validation: Validation) -> Iterator[list[str]]:
     """Yield a row for each solution and for each subtask with an expectation. `HEADS` has the columns."""
     last_problem = ""
-    for solution in outcome.solutions:
+    for solution in validation.solutions:
         agreement = "NO" if solution.differences else "yes"
         yield [
             solution.problem if solution.problem != last_problem else "",
@@ -292,7 +299,7 @@ def make_table_rows(outcome: Validation) -> Iterator[list[str]]:
             )
             yield ["", _SUBTASK + subtask.subtask, subtask.expected, subtask.status, earned, agrees, ""]
         last_problem = solution.problem
-    for unjudged in outcome.unjudged:
+    for unjudged in validation.unjudged:
         name = [unjudged.problem if unjudged.problem != last_problem else "", unjudged.solution]
         yield [*name, unjudged.expected or NOTHING, "?", NOTHING, "not judged", ""]
         last_problem = unjudged.problem
@@ -302,11 +309,11 @@ def _format_points(part: float, whole: float) -> str:
     return f"{format_number(part)} of {format_number(whole)}"
 
 
-def make_confusion_matrix(outcome: Validation) -> tuple[list[str], list[list[str]]]:
+def make_confusion_matrix_table(validation: Validation) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of the confusion matrix: expected keywords by verdicts."""
-    present_statuses = {status for row in outcome.confusion.values() for status in row}
+    present_statuses = {status for row in validation.confusion.values() for status in row}
     statuses = [status for status in STATUS_ORDER[::-1] if status in present_statuses]
-    counts = outcome.confusion.items()
+    counts = validation.confusion.items()
     count_rows = [[keyword, *(str(row.get(status, 0)) for status in statuses)] for keyword, row in counts]
     return ["expected", *statuses], count_rows
 
@@ -314,9 +321,9 @@ def make_confusion_matrix(outcome: Validation) -> tuple[list[str], list[list[str
 # --- differences and their evidence ------------------------------------------------------------------
 
 
-def describe_differences(outcome: Validation) -> Iterator[tuple[str, list[str]]]:
+def describe_failed_expectations(validation: Validation) -> Iterator[tuple[str, list[str]]]:
     """Yield a sentence for each difference, and the lines of its evidence."""
-    for solution in outcome.differing:
+    for solution in validation.differing:
         for check in solution.differences:
             subtask_note = f", subtask {check.subtask}" if check.subtask else ""
             difference_phrase = (
@@ -356,22 +363,22 @@ def format_evidence_line(test: TestResult) -> str:
 # --- the page ----------------------------------------------------------------------------------------
 
 
-def make_sections(outcome: Validation) -> Iterator[Section]:
+def make_sections(validation: Validation) -> Iterator[Section]:
     """Yield the sections of a validation's report."""
-    column_heads, counts = make_confusion_matrix(outcome)
+    column_heads, counts = make_confusion_matrix_table(validation)
     yield Section(
         title="Expected against got",
-        lead=f"{describe_conclusion(outcome)}.",
+        lead=f"{describe_conclusion(validation)}.",
         text=[
             "Every test ran; no early stop.",
-            *(f"{line[0].upper()}{line[1:]}." for line in make_count_sentences(outcome)),
+            *(f"{line[0].upper()}{line[1:]}." for line in make_validation_count_sentences(validation)),
         ],
         table=TableBlock(
             heads=[head.capitalize() for head in HEADS],
-            rows=[[*row[:1], row[1].strip(), *row[2:]] for row in make_table_rows(outcome)],
+            rows=[[*row[:1], row[1].strip(), *row[2:]] for row in make_validation_table_rows(validation)],
             align="".join("r" if head in RIGHT else "l" for head in HEADS),
         ),
-        notes=list(_make_limit_notes(outcome)),
+        notes=list(_make_limit_notes(validation)),
     )
     yield Section(
         title="Confusion",
@@ -379,15 +386,16 @@ def make_sections(outcome: Validation) -> Iterator[Section]:
         text=["How often each verdict was the result for each expected keyword."],
         table=TableBlock(heads=column_heads, rows=counts),
     )
-    if outcome.differences:
+    if validation.differences:
         evidence = [
-            CodeLines(sentence=sentence, lines=lines) for sentence, lines in describe_differences(outcome)
+            CodeLines(sentence=sentence, lines=lines)
+            for sentence, lines in describe_failed_expectations(validation)
         ]
         yield Section(title="Differences", level=3, lines=evidence)
 
 
-def _make_limit_notes(outcome: Validation) -> Iterator[str]:
-    for problem, limit in outcome.limits.items():
+def _make_limit_notes(validation: Validation) -> Iterator[str]:
+    for problem, limit in validation.limits.items():
         if limit.forks_by:
             process_files = ", ".join(limit.forks_by)
             process_limit = f"{limit.processes} in all, which accepted solutions need with {process_files}"

@@ -25,7 +25,7 @@ from ioi_eval.reports import (
 )
 from ioi_eval.reports.comparison import Differences, find_differences, pair_models
 from ioi_eval.reports.pages import OnProgress
-from ioi_eval.reports.summary import parse_column_value, read_traits
+from ioi_eval.reports.summary import parse_column_value, read_problem_traits
 from ioi_eval.runs.events import (
     OnEvent,
     ReportFinished,
@@ -38,7 +38,14 @@ from ioi_eval.runs.shards import find_shards, merge_shards
 from ioi_eval.runs.work import make_synchronous
 from ioi_eval.store.folder import Fingerprint, read_info
 from ioi_eval.store.result_log import ResultLog
-from ioi_eval.store.rows import ROW_KEY_PREFIX, as_json_value, as_number, expand_row, read_result, shorten
+from ioi_eval.store.rows import (
+    ROW_KEY_PREFIX,
+    as_json_value,
+    as_number,
+    read_result,
+    restore_compact_row,
+    shorten,
+)
 
 _COMPARISON = "runs/comparison"
 
@@ -221,17 +228,17 @@ def convert_rows_to_run(file: Path, runs_folder: Path) -> Path:
     hash_file_and_check_utf8(file)
     years = dict[str, set[int | None]]()
     for row in _read_result_rows(file):  # read all rows once, to raise errors before anything is written
-        years.setdefault(row["problem_id"], set()).add(read_traits(row).year)
+        years.setdefault(row["problem_id"], set()).add(read_problem_traits(row).year)
     with ResultLog.open(
         folder,
         Fingerprint(dump=""),
         settings={_SOURCE_SETTING: str(file), "problems": "judged elsewhere"},
-        fresh=True,
+        discards_earlier_run=True,
     ) as journal:
         for row in _read_result_rows(file):
             # Use the same label as `score` if several years have a problem of this id.
             if len(years[row["problem_id"]]) > 1:
-                row["problem_id"] += f"@{read_traits(row).year or 'none'}"
+                row["problem_id"] += f"@{read_problem_traits(row).year or 'none'}"
             journal.record_result(row, is_earlier=True)
         journal.start_run()
     return folder
@@ -249,7 +256,7 @@ def _read_result_rows(file: Path) -> Iterator[dict[str, Any]]:
         known_keys.add(result_row["key"])
         problem = result_row["problem_id"]
         points = {subtask["subtask"]: subtask["points"] for subtask in result_row["all_subtasks_results"]}
-        year = read_traits(result_row).year
+        year = read_problem_traits(result_row).year
         first_points, first_row = points_by_problem.setdefault((problem, year), (points, row_number))
         if points != first_points:
             points_total, first_total = math.fsum(points.values()), math.fsum(first_points.values())
@@ -271,7 +278,7 @@ def _make_result_row(columns: Mapping[str, Any], where: str, row_number: int) ->
     # In a table, columns that only exist in other rows are null.
     empty_columns = {name for name in (*_STRUCTURED_COLUMNS, *_DEFAULTS) if columns.get(name) is None}
     with _add_location_to_row_errors(where, row_number):
-        columns = expand_row(
+        columns = restore_compact_row(
             {name: value for name, value in columns.items() if name not in empty_columns}, {}
         )
     row = {

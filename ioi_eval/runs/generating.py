@@ -15,7 +15,7 @@ from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.jobs.build import Builder
 from ioi_eval.engines.jobs.runner import open_test_runner
 from ioi_eval.judge.programs import create_script_file
-from ioi_eval.judge.recipes import make_trusted_build_spec
+from ioi_eval.judge.recipes import make_trusted_program_spec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults
 from ioi_eval.model.languages import find_language
@@ -208,7 +208,7 @@ class _TestGenerator:
             else:
                 problem = Problem(id="generated", cpp_standard="gnu++20")
                 # The compiler runs with the judge's default limits, because the package does not control it.
-                spec = make_trusted_build_spec(problem, checker, _GENERATOR, BuildLimits())
+                spec = make_trusted_program_spec(problem, checker, _GENERATOR, BuildLimits())
                 content, name = (
                     (await self._build_or_raise(spec, f"{first_name} does not compile")).artifact,
                     _PROGRAM,

@@ -82,11 +82,11 @@ class ResultStore(Protocol):
         """Return the keys of the submissions that have a result."""
         ...
 
-    def find_result(self, identity: str, problem: str) -> dict[str, Any] | None:
+    def find_result(self, submission_identity: str, problem_label: str) -> dict[str, Any] | None:
         """Return a row with this identity, from this run or another, or None."""
         ...
 
-    def has_same_program(self, key: str, identity: str, program: str) -> bool:
+    def has_same_program(self, key: str, submission_sha256: str, program_sha256: str) -> bool:
         """Return True if the row with this key has this identity and this hash of the program."""
         ...
 

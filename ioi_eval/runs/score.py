@@ -38,7 +38,7 @@ from ioi_eval.model.values import Submission, TaskType, Value
 from ioi_eval.problems import Problems, compute_problem_hashes
 from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.reports.records import write_json
-from ioi_eval.reports.trust import TRUST, read_audit
+from ioi_eval.reports.trust import TRUST, read_trust_from_audit
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import (
@@ -154,7 +154,10 @@ async def score_dump(
             only its first rows are checked before judging starts.
     """
     with open_dump_paths(dumps) as dump_files:
-        paths, audit = tuple(map(dump_name, dump_files)), None if trust is None else read_audit(trust)
+        paths, audit = (
+            tuple(map(dump_name, dump_files)),
+            None if trust is None else read_trust_from_audit(trust),
+        )
         setup = RunSetup.create(out or _default_folder(paths[0], selection), engine, options, store, on_event)
         rows = DumpRows.create(dump_files, reading, selection, problems, setup)
         with open_problem_source(

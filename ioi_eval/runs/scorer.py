@@ -16,7 +16,7 @@ from ioi_eval.engines.environment import CALLER
 from ioi_eval.engines.jobs.build import Builder
 from ioi_eval.engines.jobs.run import execute
 from ioi_eval.engines.jobs.runner import open_test_runner
-from ioi_eval.judge.classic import classic_job, read_classic_result
+from ioi_eval.judge.classic import classic_job, read_classic_job_result
 from ioi_eval.judge.deduplication import Deduplication
 from ioi_eval.judge.judge import Judge
 from ioi_eval.judge.programs import Artifacts
@@ -191,7 +191,7 @@ async def run_classic(
         return make_uncompiled_result(test.name, NO_CODE)
     job = classic_job(problem, test, submission, runtime=runtime)
     result = await execute(engine, job, phase="judging")
-    return read_classic_result(test, result, uses_own_scripts=runtime == OWN)
+    return read_classic_job_result(test, result, uses_own_scripts=runtime == OWN)
 
 
 def score_sync(

@@ -24,7 +24,7 @@ from ioi_eval.store.folder import (
     write_limits,
 )
 from ioi_eval.store.result_log import ResultLog
-from ioi_eval.store.tasks import read_people, read_tasks, write_people, write_tasks
+from ioi_eval.store.tasks import read_human_results, read_tasks, write_human_results, write_tasks
 
 LIMIT = "limit"  # name of a run's setting with the maximum number of rows
 _ENGINE, _COMMAND = "engine", "command"  # names of settings that may differ between shards
@@ -121,9 +121,9 @@ def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
         folder,
         first_shard.info.fingerprint,
         settings=_merge_settings(shards),
-        fresh=True,
+        discards_earlier_run=True,
         shard=_list_present_shards(shards),
-        merged=[shard.folder for shard in shards],
+        merged_folders=[shard.folder for shard in shards],
     ) as journal:
         expected_counts = [shard.info.expected for shard in shards]
         if None not in expected_counts or any(shard.info.unread for shard in shards):
@@ -196,9 +196,9 @@ def _copy_problem_descriptions(shards: Sequence[Path], folder: Path) -> None:
         dict(sorted((name, task) for shard_tasks in all_tasks for name, task in shard_tasks.items())),
     )
     if people := next(
-        (shard_people for shard in shards if (shard_people := read_people(shard)) is not None), None
+        (shard_people for shard in shards if (shard_people := read_human_results(shard)) is not None), None
     ):
-        write_people(folder, people)
+        write_human_results(folder, people)
     for name in (REFERENCES, REJECTED):
         if source_file := next((shard / name for shard in shards if (shard / name).exists()), None):
             shutil.copyfile(source_file, folder / name)

@@ -34,7 +34,7 @@ from ioi_eval.problems import Problems
 from ioi_eval.problems.package import ARCHIVES
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.records import VALIDATION, Validation, write_json
-from ioi_eval.reports.validation import describe_conclusion, describe_differences, make_validation
+from ioi_eval.reports.validation import describe_conclusion, describe_failed_expectations, make_validation
 from ioi_eval.rules.calibration import (
     Calibration,
     TimeRatio,
@@ -60,7 +60,7 @@ from ioi_eval.runs.work import (
     open_judge,
 )
 from ioi_eval.store import Store
-from ioi_eval.store.folder import read_limits_by_label, read_rows, write_rejected_rows
+from ioi_eval.store.folder import read_limits_by_problem_label, read_rows, write_rejected_rows
 from ioi_eval.store.rows import read_result
 
 
@@ -91,7 +91,7 @@ class ValidatedSolutions(Value):
 
     def differences(self) -> list[tuple[str, list[str]]]:
         """Return a sentence for each difference, with lines that show the evidence."""
-        return list(describe_differences(self.validation))
+        return list(describe_failed_expectations(self.validation))
 
 
 class _ValidationPlan(Value):
@@ -162,7 +162,7 @@ async def validate(
         keys, judged_problems = {case.key for case in plan.cases}, plan.work.problems
         results = {row["key"]: read_result(row) for row in read_rows(setup.folder) if row["key"] in keys}
         failures = {**plan.unjudgeable, **setup.read_failures(keys - results.keys())}
-        limits = read_limits_by_label(setup.folder, judged_problems)
+        limits = read_limits_by_problem_label(setup.folder, judged_problems)
         result = make_validation(plan.cases, judged_problems, results, failures, limits)
         write_rejected_rows(setup.folder, plan.rejected)
     write_json(setup.folder / VALIDATION, result)

@@ -76,7 +76,7 @@ class TimeLimits:
         cached_problems = self._limited_problems.get(name)
         if cached_problems is None or cached_problems[0] is not problem:
             cached_problems = problem, await self._add_limits_to_problem(problem)
-            self._limited_problems.keep(name, cached_problems, count_problem_cache_entries(problem))
+            self._limited_problems.put(name, cached_problems, count_problem_cache_entries(problem))
         return cached_problems[1]
 
     async def _add_limits_to_problem(self, problem: Problem) -> Problem:

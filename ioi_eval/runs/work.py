@@ -53,16 +53,23 @@ from ioi_eval.store import Store, rows
 from ioi_eval.store.folder import (
     Fingerprint,
     MeasuredLimit,
-    check_folder,
     has_measured_limits,
     hash_limit_inputs,
     read_failures,
     read_limits,
+    refuse_folder_without_run,
     write_limits,
 )
 from ioi_eval.store.result_log import ResultLog
 from ioi_eval.store.rows import MAX_OUTPUT, read_result
-from ioi_eval.store.tasks import People, Task, read_people, read_tasks, write_people, write_tasks
+from ioi_eval.store.tasks import (
+    People,
+    Task,
+    read_human_results,
+    read_tasks,
+    write_human_results,
+    write_tasks,
+)
 
 # Number of submissions in progress for each slot. While a submission is between two jobs, another submission
 # uses the slot.
@@ -148,7 +155,7 @@ class RunSetup(NamedTuple):
 
         Raises InputError if the folder contains files that do not belong to a run.
         """
-        check_folder(Path(folder))
+        refuse_folder_without_run(Path(folder))
         return cls(
             Path(folder),
             engine or EngineChoice(),
@@ -212,7 +219,7 @@ class Work(Value):
     on_settle_available: (
         Callable[[Callable[[Fingerprint, Mapping[str, Any], Collection[str]], None]], None] | None
     ) = None
-    """Receives `ResultLog.complete_run_info`. A stream calls that with its fingerprint, settings and keys."""
+    """Receives `ResultLog.fill_in_run_info`. A stream calls that with its fingerprint, settings and keys."""
     trusted: bool = False  # True for solutions of a package, for which a missing module is a judge failure
 
 
@@ -273,7 +280,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             deduplication = Deduplication(find_result) if setup.options.share else None
             add_limits = create_time_limits(judge, setup, journal).with_limits
             if work.on_settle_available is not None:
-                work.on_settle_available(journal.complete_run_info)
+                work.on_settle_available(journal.fill_in_run_info)
             call_summary = await judge_all(
                 judge.with_options(deduplication=deduplication),
                 work.problems,
@@ -334,7 +341,7 @@ async def write_problem_descriptions(
         tasks[name] = Task.from_problem(problem, sha256)
     if tasks != tasks_before:
         write_tasks(setup.folder, tasks)
-    people_before = read_people(setup.folder)
+    people_before = read_human_results(setup.folder)
     if isinstance(work.problems, LoadedProblems) and (people_before is None or people_before.missing):
         people: People | None
         try:
@@ -342,7 +349,7 @@ async def write_problem_descriptions(
         except InputError as error:
             people = People(source="the benchmark", missing=f"no results of people: {error.problem}")
         if people is not None and people != people_before:
-            write_people(setup.folder, people)
+            write_human_results(setup.folder, people)
 
 
 def open_journal(work: Work, setup: RunSetup) -> ResultLog:
@@ -351,9 +358,9 @@ def open_journal(work: Work, setup: RunSetup) -> ResultLog:
         setup.folder,
         work.fingerprint,
         settings={**work.settings, **setup.settings},
-        fresh=setup.options.fresh,
-        reuse=map(Path, setup.options.reuse),
-        any_compiler=setup.options.accept_compiler,
+        discards_earlier_run=setup.options.fresh,
+        reused_folders=map(Path, setup.options.reuse),
+        allows_several_compilers=setup.options.accept_compiler,
         shard=work.shard,
     )
 
@@ -363,7 +370,7 @@ def supersede_outdated_results(work: Work, journal: ResultLog) -> JudgedAgain | 
 
     Of a stream of submissions, only the problems are compared: its programs are not known yet.
     """
-    if journal.is_unchanged:
+    if journal.has_same_fingerprint:
         return None
     if not (journal.done or journal.failed or journal.superseded):
         return None
@@ -385,7 +392,7 @@ def find_appended_rows(dump: Dump, journal: ResultLog) -> Dump | None:
 
     `None` means that other rows, or problems, may have changed.
     """
-    if dump.earlier_state is None or dump.earlier_state.sha256 != journal.dump or journal.edited:
+    if dump.earlier_state is None or dump.earlier_state.sha256 != journal.dump_hash or journal.edited:
         return None
     return dump.skip_done_submissions(journal.done, journal.failed)
 
@@ -483,7 +490,7 @@ def supersede_changed_submissions(
         if problem is not None and has_program and submission.key not in earlier_keys:
             current_programs.add(rows.hash_submission(problem, submission))
         if (reason := _find_result_change(journal, problems, submission)) is not None:
-            journal.supersede(submission.key)
+            journal.mark_superseded(submission.key)
             reasons[reason] += 1
             changed_keys |= {submission.key} if reason is ResultChange.PROGRAM else set()
             if reason is ResultChange.PROBLEM:
@@ -498,15 +505,15 @@ def supersede_changed_submissions(
             remedy="Choose another out=FOLDER, or give fresh=True to discard the results there",
         )
     for key in [key for key in (*journal.done, *journal.failed) if key not in current_keys]:
-        if journal.find_problem(key) in problems:
+        if journal.find_problem_of_row(key) in problems:
             reasons[ResultChange.GONE] += key in journal.done
-            journal.supersede(key)
+            journal.mark_superseded(key)
             changed_keys.add(key)
-    for key in journal.list_repeating_keys(
+    for key in journal.list_keys_with_repeated_results(
         changed_keys
     ):  # these rows copy the result of a row that is outdated
         reasons[ResultChange.COLUMNS] += 1
-        journal.supersede(key)
+        journal.mark_superseded(key)
     if not (reasons := +reasons):
         return None
     return JudgedAgain(reasons=reasons, problems=tuple(sorted(journal.edited)))

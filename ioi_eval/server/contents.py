@@ -64,7 +64,7 @@ class ContentCache:
         if self._blob_cache is None or sha256 not in self._built_hashes:
             yield None
             return
-        with self._blob_cache.hold([sha256]):
+        with self._blob_cache.protect_from_eviction([sha256]):
             path = (
                 None if self._blob_cache.list_missing_names([sha256]) else self._blob_cache.blob(sha256).path
             )
@@ -90,7 +90,7 @@ class ContentCache:
                     and content.size <= self.max_file_bytes
                     and self._blob_cache.reserve(content.size)
                 ):
-                    self._blob_cache.release(content.size)
+                    self._blob_cache.release_reserved_bytes(content.size)
                     if self._blob_cache.add(content):
                         self._built_hashes.add(content.sha256)
                         stored_programs[name] = msgspec.structs.replace(content, path=None)
@@ -118,7 +118,7 @@ class ContentCache:
                     async for piece in pieces:
                         if not incoming_file.write(piece):
                             raise EngineOverloaded("the cache of clients' files has no space for this file")
-                if (actual_sha256 := incoming_file.finish()) != sha256:
+                if (actual_sha256 := incoming_file.add_to_cache_if_valid()) != sha256:
                     raise piston.RefusedRequest(f"the SHA-256 of this file is {actual_sha256}, not {sha256}")
         finally:
             self._upload_count -= 1
@@ -135,7 +135,7 @@ class ContentCache:
         if self._blob_cache is None or not hashes:
             yield job
             return
-        with self._blob_cache.hold(hashes):
+        with self._blob_cache.protect_from_eviction(hashes):
             if missing_hashes := self._blob_cache.list_missing_names(hashes):
                 self._event_counts["lacking"] += len(missing_hashes)
                 raise piston.make_missing_contents_refusal(missing_hashes)

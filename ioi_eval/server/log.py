@@ -53,7 +53,7 @@ class RepeatFilter:
         now_s = self._clock()
         if (self._suppressed_until.get(message) or 0.0) > now_s:
             return True
-        self._suppressed_until.keep(message, now_s + _REPEAT_AFTER_S)
+        self._suppressed_until.put(message, now_s + _REPEAT_AFTER_S)
         return False
 
 

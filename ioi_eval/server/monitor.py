@@ -14,7 +14,7 @@ import msgspec
 from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.quoting import quote_label
 from ioi_eval.model.values import Reason, Value
-from ioi_eval.reports.summary import check_run
+from ioi_eval.reports.summary import read_valid_run_info
 from ioi_eval.store.folder import FAILURES, PROGRESS, RESULTS, Activity, Progress, read_progress
 from ioi_eval.store.rows import MODEL_COLUMNS, read_model_name, shorten
 
@@ -108,7 +108,7 @@ class RunMonitor:
     def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
         """Raise InputError if the folder is not a run's."""
         self._folder, self._clock = folder, clock
-        command = check_run(folder).settings.get("command")
+        command = read_valid_run_info(folder).settings.get("command")
         self._command = command if isinstance(command, str) else ""
         self._result_file = _GrowingFile(folder / RESULTS, self._reset)
         self._failure_file = _GrowingFile(folder / FAILURES, lambda: None)

@@ -106,7 +106,7 @@ class SharedBuilds:
 
     def __init__(self, store: Store | None) -> None:
         self._cache = BuildCache(store)
-        self._builds: SharedCalls[CachedBuild] = SharedCalls(linger_seconds=MAX_ABSENCE_S)
+        self._builds: SharedCalls[CachedBuild] = SharedCalls(seconds_without_callers=MAX_ABSENCE_S)
 
     def is_running(self, key: str) -> bool:
         return key in self._builds

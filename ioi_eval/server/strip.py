@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ioi_eval.model.text import format_count, visible
 from ioi_eval.model.values import STATUS_ORDER
 from ioi_eval.reports.document import NOTHING, Cell, Section, TableBlock, render_rows
-from ioi_eval.reports.plots import WIDE, draw_columns, make_figure
+from ioi_eval.reports.plots import WIDE, draw_stacked_column_chart, make_figure
 from ioi_eval.rules.verdicts import ENDINGS
 from ioi_eval.server.monitor import RunState
 from ioi_eval.store.folder import Timeline
@@ -193,7 +193,9 @@ def make_timeline_section(timeline: Timeline | None) -> Section | None:
         figures=[
             make_figure(
                 title,
-                draw_columns(title, labelled_counts, styles, list(zip(endings, styles, strict=True)), WIDE),
+                draw_stacked_column_chart(
+                    title, labelled_counts, styles, list(zip(endings, styles, strict=True)), WIDE
+                ),
                 ["time", *endings],
                 ([label, *counts] for label, counts in labelled_counts),
             )

@@ -229,7 +229,7 @@ class LivePage:
         return web.FileResponse(folder / name)
 
     def _make_pages_folder(self, state: RunState) -> Path:
-        write_reports(self._run, into=self._report_folder)
+        write_reports(self._run, target_folder=self._report_folder)
         return self._report_folder / FOLDER
 
     async def _wait_for_state(self) -> RunState:

@@ -77,7 +77,9 @@ def private_folder(parent: Path | None = None, name: str | None = None) -> Path:
         raise InputError(
             "the path is not a folder", where=str(folder), remedy="Remove the path or set TMPDIR"
         )
-    check_owner(folder, status, forbidden_mode=0o077, remedy="Remove the path or set TMPDIR")
+    refuse_folder_others_can_write(
+        folder, status, forbidden_mode=0o077, remedy="Remove the path or set TMPDIR"
+    )
     return folder
 
 
@@ -96,9 +98,11 @@ def find_default_root(user_folder: str | None) -> Path:
     return cache_folder if os.access(cache_folder, os.R_OK | os.W_OK | os.X_OK) else private_folder()
 
 
-def check_owner(folder: Path, status: os.stat_result, *, forbidden_mode: int, remedy: str) -> None:
+def refuse_folder_others_can_write(
+    folder: Path, folder_status: os.stat_result, *, forbidden_mode: int, remedy: str
+) -> None:
     """Raise InputError if other users can write into a folder: they could replace the programs that judge."""
-    owner_id, permission_bits = status.st_uid, stat.S_IMODE(status.st_mode)
+    owner_id, permission_bits = folder_status.st_uid, stat.S_IMODE(folder_status.st_mode)
     if owner_id == os.geteuid() and not permission_bits & forbidden_mode:
         return
     access_problem = "is accessible to other users" if owner_id == os.geteuid() else "belongs to another user"
@@ -120,11 +124,11 @@ def convert_store_errors(store: Store, create_error: Callable[[str], IoiEvalErro
         raise create_error(f"{problem_text}. {remedy}") from error
 
 
-class EntryPin(contextlib.AbstractContextManager["EntryPin"]):
+class StoreEntryPin(contextlib.AbstractContextManager["StoreEntryPin"]):
     """Protects an existing or future entry from eviction until it is released or the process ends."""
 
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self._path, self._descriptor = path, descriptor
+    def __init__(self, path: Path, lock_descriptor: int) -> None:
+        self._path, self._descriptor = path, lock_descriptor
 
     def release(self) -> None:
         """Release the pin. Further calls have no effect."""
@@ -162,7 +166,7 @@ class Store:
         )
         self._has_removed_drafts = False  # True after abandoned drafts of dead processes were removed
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        check_owner(
+        refuse_folder_others_can_write(
             self.root, self.root.stat(), forbidden_mode=_WRITABLE_BY_OTHERS, remedy="Use a folder of your own"
         )
         for folder in (self._entries_folder, self._pins_folder, self._drafts_folder):
@@ -232,14 +236,14 @@ class Store:
 
         return self._get_or_make(key, make)
 
-    def pin(self, key: str) -> EntryPin:
+    def pin(self, key: str) -> StoreEntryPin:
         """Protect a key from eviction by any process. Each pin uses one file descriptor."""
         pin_path = self._pins_folder / self._entry_path(key).name
         while True:
-            descriptor = _open_file(pin_path)
+            descriptor = _open_or_create_file_descriptor(pin_path)
             _try_lock_file(descriptor, fcntl.LOCK_SH)
             if _is_file_at(pin_path, descriptor):
-                return EntryPin(pin_path, descriptor)
+                return StoreEntryPin(pin_path, descriptor)
             # Another process removed the lock file after it was opened here and before it was locked.
             os.close(descriptor)
             CACHE_PIN.log(_log, f"{pin_path.name} was removed")
@@ -256,7 +260,10 @@ class Store:
             asyncio.get_running_loop().time,
         )
         try:
-            descriptor, deadline = _open_file(lock_path), loop_time() + CACHE_ENTRY.max_total_seconds
+            descriptor, deadline = (
+                _open_or_create_file_descriptor(lock_path),
+                loop_time() + CACHE_ENTRY.max_total_seconds,
+            )
         except OSError:
             yield
             return
@@ -309,7 +316,7 @@ class Store:
         """
         draft = self._drafts_folder / secrets.token_hex(8)
         _make_public_folder(draft)
-        descriptor = _open_file(draft / "unlocked")
+        descriptor = _open_or_create_file_descriptor(draft / "unlocked")
         try:
             _try_lock_file(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # The lock file is locked before it gets its name, so that other processes never see it unlocked.
@@ -328,7 +335,7 @@ class Store:
         counted_total = self._update_total_size(lambda counter: counter + added_bytes)
         if self._has_removed_drafts and counted_total <= self.limit:
             return
-        descriptor = _open_file(self.root / "eviction")
+        descriptor = _open_or_create_file_descriptor(self.root / "eviction")
         try:
             if _try_lock_file(
                 descriptor, fcntl.LOCK_EX | (0 if counted_total == math.inf else fcntl.LOCK_NB)
@@ -342,7 +349,7 @@ class Store:
                 if counted_total > self.limit:
                     # The new total is the size after the eviction, plus the bytes that other processes added
                     # in the meantime.
-                    bytes_left = self._evict(self.limit)
+                    bytes_left = self._evict_entries(self.limit)
                     self._update_total_size(
                         lambda counter: (
                             bytes_left + (0 if counted_total == math.inf else counter - counted_total)
@@ -353,7 +360,7 @@ class Store:
 
     def _update_total_size(self, change: Callable[[float], float]) -> float:
         """Update and return the byte counter that all processes share; inf if the size was never measured."""
-        descriptor = _open_file(self.root / "total")
+        descriptor = _open_or_create_file_descriptor(self.root / "total")
         try:
             _try_lock_file(descriptor, fcntl.LOCK_EX)
             total_digits = os.read(descriptor, 32)
@@ -364,11 +371,11 @@ class Store:
         finally:
             os.close(descriptor)
 
-    def _evict(self, limit: int) -> int:
+    def _evict_entries(self, max_bytes: int) -> int:
         """Remove the least recently used entries until the store is small enough; return the bytes left."""
         entries = sorted(self._list_entries(), key=lambda entry: entry.used)
         bytes_left = sum(entry.size for entry in entries)
-        target_bytes = int(limit * _EVICTION_TARGET) if bytes_left > limit else bytes_left
+        target_bytes = int(max_bytes * _EVICTION_TARGET) if bytes_left > max_bytes else bytes_left
         for entry in entries:
             if bytes_left <= target_bytes:
                 break
@@ -378,7 +385,7 @@ class Store:
     def _evict_unless_used(self, entry: _Entry) -> bool:
         """Remove an entry and return True, unless it is pinned or was used meanwhile."""
         pin_path = self._pins_folder / entry.path.name
-        descriptor = _open_file(pin_path)
+        descriptor = _open_or_create_file_descriptor(pin_path)
         if not (
             _try_lock_file(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_file_at(pin_path, descriptor)
         ):
@@ -392,7 +399,7 @@ class Store:
                     return True
             return False
         finally:
-            EntryPin(pin_path, descriptor).release()
+            StoreEntryPin(pin_path, descriptor).release()
 
     def _delete_entry(self, path: Path) -> None:
         """Remove an entry: hide it in one step, then delete it, which may take long."""
@@ -482,7 +489,7 @@ def _is_file_at(path: Path, descriptor: int) -> bool:
         return False
 
 
-def _open_file(path: Path) -> int:
+def _open_or_create_file_descriptor(path: Path) -> int:
     return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
 
 
@@ -517,7 +524,7 @@ class BlobCache:
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
-    def hold(self, names: Collection[str]) -> Iterator[None]:
+    def protect_from_eviction(self, names: Collection[str]) -> Iterator[None]:
         """Protect contents from eviction within a `with` block, even if they are added only in the block."""
         with self._lock:
             self._holders.update(names)
@@ -550,14 +557,14 @@ class BlobCache:
         return self._folder / f"part-{secrets.token_hex(8)}"
 
     def reserve(self, size: int) -> bool:
-        """Reserve space for `size` bytes and return True, or return False. `release` returns the space."""
+        """Reserve space for `size` bytes and return True, or return False."""
         with self._lock:
             self._free_space(size)
             has_space = self.used + self._reserved_bytes + size <= self.limit
             self._reserved_bytes += size if has_space else 0
             return has_space
 
-    def release(self, size: int) -> None:
+    def release_reserved_bytes(self, size: int) -> None:
         """Give back reserved space."""
         with self._lock:
             self._reserved_bytes -= size
@@ -566,7 +573,7 @@ class BlobCache:
     def receive(self, name: str) -> Iterator[BlobWriter]:
         """Yield a writer for a content that arrives in pieces.
 
-        Unless `BlobWriter.finish` adds the content, its file is removed at the end.
+        Unless `BlobWriter.add_to_cache_if_valid` adds the content, its file is removed at the end.
         """
         draft = self.new_draft_path()
         with draft.open("xb", buffering=0) as stream:
@@ -575,9 +582,9 @@ class BlobCache:
                 yield writer
             finally:
                 draft.unlink(missing_ok=True)
-                self.release(writer.size)
+                self.release_reserved_bytes(writer.size)
 
-    def add_draft(self, name: str, draft: Path) -> None:
+    def add_draft_file(self, name: str, draft: Path) -> None:
         """Add the file at a path of `new_draft_path`; `name` must be its hash."""
         draft.chmod(_FILE_MODE)
         size = draft.stat().st_size
@@ -602,7 +609,7 @@ class BlobCache:
                     os.link(content.path, draft)
                 except OSError:
                     shutil.copyfile(content.path, draft)
-            self.add_draft(content.sha256, draft)
+            self.add_draft_file(content.sha256, draft)
         except OSError as error:
             draft.unlink(missing_ok=True)
             if error.errno not in _DISK_FULL_ERRORS:
@@ -651,11 +658,11 @@ class BlobWriter:
             raise
         return True
 
-    def finish(self) -> str:
+    def add_to_cache_if_valid(self) -> str:
         """Add the content to the cache if its hash is right, and return its real hash."""
         real_hash = self._digest.hexdigest()
         if real_hash == self._name:
-            self._cache.release(self.size)
+            self._cache.release_reserved_bytes(self.size)
             self.size = 0
-            self._cache.add_draft(self._name, self._draft)
+            self._cache.add_draft_file(self._name, self._draft)
         return real_hash

@@ -33,7 +33,7 @@ def format_error_reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def write_error(path: Path, error: OSError) -> InputError:
+def make_write_error(path: Path, error: OSError) -> InputError:
     """Return the InputError for a file or folder that cannot be written."""
     return InputError(
         f"cannot be written: {format_error_reason(error)}", where=str(path), remedy=_OTHER_FOLDER
@@ -41,7 +41,7 @@ def write_error(path: Path, error: OSError) -> InputError:
 
 
 @contextlib.contextmanager
-def raise_read_errors(where: Path | str, remedy: str = "") -> Iterator[None]:
+def convert_read_errors(where: Path | str, remedy: str = "") -> Iterator[None]:
     """Raise InputError if a file cannot be read inside a `with` block."""
     try:
         yield
@@ -67,14 +67,14 @@ def find_unreadable_folders(folder: Path) -> list[OSError]:
     return errors
 
 
-def make_folder(folder: Path) -> bool:
+def create_folder_if_missing(folder: Path) -> bool:
     """Create a folder; return True if it was missing."""
     if folder.is_dir():
         return False
     try:
         folder.mkdir(parents=True)
     except OSError as error:
-        raise write_error(folder, error) from error
+        raise make_write_error(folder, error) from error
     return True
 
 
@@ -92,7 +92,7 @@ def replace(path: Path, pieces: Iterable[bytes], *, durable: bool = True) -> Non
                 os.fsync(stream.fileno())
         draft.replace(path)
     except OSError as error:
-        raise write_error(path, error) from error
+        raise make_write_error(path, error) from error
     finally:
         # The draft was renamed, or the file system cannot be written.
         with contextlib.suppress(OSError):
@@ -101,8 +101,8 @@ def replace(path: Path, pieces: Iterable[bytes], *, durable: bool = True) -> Non
 
 def read_value(
     path: Path,
-    kind: type[T],
-    message_start: str = "",
+    value_type: type[T],
+    error_message_start: str = "",
     remedy: str = "",
     *,
     decode: Callable[..., T] = msgspec.json.decode,
@@ -111,17 +111,18 @@ def read_value(
 
     Args:
         path: the file.
-        kind: type of the value.
-        message_start: start of the InputError's message for an unreadable file; if it is empty, return None.
+        value_type: type of the value.
+        error_message_start: start of the InputError's message for an unreadable file. If it is empty, return
+            None.
         remedy: remedy in that error.
-        decode: decodes the file's bytes to a value of type `kind`; JSON by default.
+        decode: decodes the file's bytes to a value of type `value_type`; JSON by default.
     """
     try:
-        return decode(path.read_bytes(), type=kind)
+        return decode(path.read_bytes(), type=value_type)
     except (ValueError, OSError) as error:  # errors of msgspec, or bytes that are not UTF-8
-        if isinstance(error, FileNotFoundError) or not message_start:
+        if isinstance(error, FileNotFoundError) or not error_message_start:
             return None
-        raise InputError(f"{message_start}: {error}", where=str(path), remedy=remedy) from error
+        raise InputError(f"{error_message_start}: {error}", where=str(path), remedy=remedy) from error
 
 
 def make_draft_path(path: Path) -> Path:
@@ -129,7 +130,7 @@ def make_draft_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.{_HOST_PREFIX}{os.getpid()}.tmp")
 
 
-def remove_stale_drafts(path: Path, *, min_idle_s: float = 0) -> None:
+def remove_abandoned_file_drafts(path: Path, *, min_idle_s: float = 0) -> None:
     """Remove the drafts (unfinished new versions) of a file whose writers were killed.
 
     A draft's writer may be alive on another machine, or another process may have its pid. Such a draft is
@@ -137,12 +138,12 @@ def remove_stale_drafts(path: Path, *, min_idle_s: float = 0) -> None:
     """
     for draft in path.parent.glob(f".{path.name}.*.tmp"):
         with contextlib.suppress(FileNotFoundError):
-            if not _is_orphan(draft) and time.time() - draft.stat().st_mtime < min_idle_s:
+            if not _has_writer_ended(draft) and time.time() - draft.stat().st_mtime < min_idle_s:
                 continue
             shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
 
 
-def _is_orphan(draft: Path) -> bool:
+def _has_writer_ended(draft: Path) -> bool:
     """Return True if the process that wrote the draft ran on this machine and has ended."""
     _, host_suffix, pid = draft.stem.rpartition(_HOST_PREFIX)
     if not host_suffix or not pid.isdecimal():
@@ -192,7 +193,7 @@ def remove_incomplete_line(path: Path) -> None:
         os.truncate(path, complete_size)
 
 
-class Lines:
+class LineFile:
     """A file that grows by whole lines and returns any line by its offset."""
 
     def __init__(self, path: Path) -> None:
@@ -200,7 +201,7 @@ class Lines:
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            raise write_error(path, error) from error
+            raise make_write_error(path, error) from error
         self._end = os.fstat(self._descriptor).st_size
 
     def append(self, line: bytes) -> int:
@@ -252,22 +253,22 @@ class Lock:
 
     def __enter__(self) -> Self:
         while self._descriptor < 0:
-            self._descriptor = self._try_lock()
+            self._descriptor = self._try_open_locked_file()
         try:
             os.ftruncate(self._descriptor, 0)
             os.write(self._descriptor, f"{os.getpid()}\n".encode())
         except OSError as error:  # such as a full disk
             self.remove()
             self.__exit__()
-            raise write_error(self._path.parent, error) from error
+            raise make_write_error(self._path.parent, error) from error
         return self
 
-    def _try_lock(self) -> int:
+    def _try_open_locked_file(self) -> int:
         """Return the locked file's descriptor, or -1 if the previous holder removed the file meanwhile."""
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            raise write_error(self._path.parent, error) from error
+            raise make_write_error(self._path.parent, error) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if self._path.exists() and os.path.samestat(os.fstat(descriptor), self._path.stat()):

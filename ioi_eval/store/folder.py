@@ -18,8 +18,15 @@ from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.values import Limits, Problem, ServerState, Solution, SubmissionResult, Value
 from ioi_eval.rules.expectations import must_be_right
-from ioi_eval.store.files import is_locked, make_folder, read_complete_lines, read_value, replace, write_error
-from ioi_eval.store.rows import as_json_value, expand_confinement, expand_row, read_result
+from ioi_eval.store.files import (
+    create_folder_if_missing,
+    is_locked,
+    make_write_error,
+    read_complete_lines,
+    read_value,
+    replace,
+)
+from ioi_eval.store.rows import as_json_value, read_result, restore_compact_row, restore_row_confinement
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
 # Names of files of a contest: its start, participants' runs on their own inputs, models' replies, and reasons
@@ -33,7 +40,7 @@ _VERSION = 2
 # Versions of run folders that can be read. In version 1, rows are not compact.
 _READABLE = (1, _VERSION)
 _OTHER_FOLDER = "Choose another out=FOLDER"
-_Head = TypeVar("_Head")
+_RowType = TypeVar("_RowType")
 
 
 class RunInfo(Value, kw_only=True):
@@ -99,14 +106,14 @@ _ALLOWED_BEFORE_RUN = frozenset(
 _MAX_NAMED_FILES = 3
 
 
-def check_folder(folder: Path) -> None:
+def refuse_folder_without_run(folder: Path) -> None:
     """Raise InputError if a folder contains files that do not belong to a run."""
     if not folder.is_dir() or (folder / RUN).exists():
         return
     try:
         names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     except OSError as error:
-        raise write_error(folder, error) from error
+        raise make_write_error(folder, error) from error
     unexpected_names = sorted(names - _ALLOWED_BEFORE_RUN)
     if unexpected_names:
         shown_names = ", ".join(unexpected_names[:_MAX_NAMED_FILES]) + (
@@ -125,8 +132,8 @@ def write_rejected_rows(folder: Path, errors: Sequence[InputError]) -> Path:
     if not errors:
         path.unlink(missing_ok=True)
         return path
-    check_folder(folder)
-    make_folder(folder)
+    refuse_folder_without_run(folder)
+    create_folder_if_missing(folder)
     rejected_rows = (
         {
             "file": error.where,
@@ -150,7 +157,7 @@ def read_rows(
     """
     for offset, row in read_rows_with_offsets(folder, start, is_selected):
         with add_line_to_errors(folder / RESULTS, offset):
-            full_row = expand_row(row, {})
+            full_row = restore_compact_row(row, {})
         yield full_row
 
 
@@ -187,28 +194,28 @@ def read_rows_with_offsets(
     folder: Path, start: int = 0, is_selected: Callable[[ResultHead], bool] | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield offset and row of each row of results.jsonl. Tests of rows keep their stored form."""
-    confinements_by_name = read_confinements(folder)
+    confinement_by_name = read_sandbox_confinements(folder)
     for offset, row in decode_lines(folder / RESULTS, dict[str, Any], start, is_selected, needs_key=True):
         confinement_name = row.get("confinement")
         # A row with an unknown name was written after run.json was read.
-        if isinstance(confinement_name, str) and confinement_name not in confinements_by_name:
-            confinements_by_name = read_confinements(folder)
-        yield offset, expand_confinement(row, confinements_by_name)
+        if isinstance(confinement_name, str) and confinement_name not in confinement_by_name:
+            confinement_by_name = read_sandbox_confinements(folder)
+        yield offset, restore_row_confinement(row, confinement_by_name)
 
 
-def read_row_at(
-    folder: Path, offset: int, confinements_by_name: Mapping[str, Mapping[str, Any]]
+def read_row_at_offset(
+    folder: Path, offset: int, confinement_by_name: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Return the row of results.jsonl at an offset, with a mapping for each test."""
     for _, row in decode_lines(folder / RESULTS, dict[str, Any], offset):
         with add_line_to_errors(folder / RESULTS, offset):
-            return expand_row(expand_confinement(row, confinements_by_name), {})
+            return restore_compact_row(restore_row_confinement(row, confinement_by_name), {})
     raise InputError(
         "a row was removed from the results", where=str(folder / RESULTS), remedy="Run the same command again"
     )
 
 
-def refuse_duplicate_key(folder: Path, key: str) -> NoReturn:
+def raise_duplicate_key_error(folder: Path, key: str) -> NoReturn:
     """Raise the InputError for a key that occurs in two rows."""
     raise InputError(
         f"duplicate key {key!r}",
@@ -217,7 +224,7 @@ def refuse_duplicate_key(folder: Path, key: str) -> NoReturn:
     )
 
 
-def read_confinements(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+def read_sandbox_confinements(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     """Return the run's descriptions of the sandbox (confinements), by the name that rows use."""
     info = read_info(folder)
     return {} if info is None else info.confinements
@@ -230,23 +237,23 @@ def read_failures(folder: Path) -> dict[str, dict[str, Any]]:
 
 def decode_lines(
     path: Path,
-    kind: type[_Head],
-    start: int = 0,
+    row_type: type[_RowType],
+    start_offset: int = 0,
     is_selected: Callable[[ResultHead], bool] | None = None,
     *,
     needs_key: bool = False,
-) -> Iterator[tuple[int, _Head]]:
-    """Yield offset and value of each line from `start` on. Raises InputError for lines that are not JSON.
+) -> Iterator[tuple[int, _RowType]]:
+    """Yield offset and value of each line from `start_offset` on. Raises InputError for invalid JSON.
 
     Args:
         path: the file.
-        kind: type of the values.
-        start: offset of the first line.
+        row_type: type of the values.
+        start_offset: offset of the first line.
         is_selected: selects rows by their main columns.
         needs_key: also refuse lines without a key.
     """
-    decoder, head_decoder = msgspec.json.Decoder(kind), msgspec.json.Decoder(ResultHead)
-    for offset, line in read_complete_lines(path, start):
+    decoder, head_decoder = msgspec.json.Decoder(row_type), msgspec.json.Decoder(ResultHead)
+    for offset, line in read_complete_lines(path, start_offset):
         try:
             shallow_line = require_shallow(line)
             if is_selected is not None and not is_selected(head_decoder.decode(shallow_line)):
@@ -302,18 +309,22 @@ class Fingerprint(Value):
     options: Mapping[str, Any] = {}
     versions: Mapping[str, str] = {}
 
-    def list_edited_problems(self, older: Fingerprint) -> frozenset[str]:
+    def list_edited_problems(self, older_fingerprint: Fingerprint) -> frozenset[str]:
         """Return the labels of problems that are in both fingerprints and differ."""
-        common_labels = older.problems.keys() & self.problems.keys()
-        return frozenset(label for label in common_labels if older.problems[label] != self.problems[label])
+        common_labels = older_fingerprint.problems.keys() & self.problems.keys()
+        return frozenset(
+            label for label in common_labels if older_fingerprint.problems[label] != self.problems[label]
+        )
 
-    def list_relabelled_problems(self, older: Fingerprint) -> frozenset[str]:
+    def list_relabelled_problems(self, older_fingerprint: Fingerprint) -> frozenset[str]:
         """Return the earlier labels of problems whose label has changed, such as from `id` to `id@year`."""
         removed_labels, current_digests = (
-            older.problems.keys() - self.problems.keys(),
+            older_fingerprint.problems.keys() - self.problems.keys(),
             set(self.problems.values()),
         )
-        return frozenset(label for label in removed_labels if older.problems[label] in current_digests)
+        return frozenset(
+            label for label in removed_labels if older_fingerprint.problems[label] in current_digests
+        )
 
 
 def list_fingerprint_changes(
@@ -445,7 +456,7 @@ def read_limits(folder: Path) -> dict[str, MeasuredLimit]:
     return read_value(folder / LIMITS, limits_type, "does not contain measured limits", remedy) or {}
 
 
-def read_limits_by_label(folder: Path, problems: Mapping[str, Problem]) -> dict[str, MeasuredLimit]:
+def read_limits_by_problem_label(folder: Path, problems: Mapping[str, Problem]) -> dict[str, MeasuredLimit]:
     """Return the measured limits of a run's problems by label."""
     limits = read_limits(folder)
     hashes_by_label = {
@@ -523,7 +534,7 @@ def read_participants(folder: Path) -> tuple[str, ...]:
     return () if start is None else start.participants
 
 
-def read_stop_reasons(folder: Path) -> dict[str, str]:
+def read_contest_stop_reasons(folder: Path) -> dict[str, str]:
     """Return the reasons why models stopped early in a contest, by participant and problem."""
     return read_value(folder / STOPPED, dict[str, str]) or {}
 

@@ -48,24 +48,26 @@ def read_cached(store: Store, key: str, kind: type[T]) -> tuple[T, Path] | None:
         return None
 
 
-def read_or_create_cached(store: Store, key: str, kind: type[T], make: Callable[[Path], T]) -> tuple[T, Path]:
+def read_or_create_cached(
+    store: Store, key: str, value_type: type[T], make_value: Callable[[Path], T]
+) -> tuple[T, Path]:
     """Return the cached value of a key and the folder with its files.
 
     Args:
         store: the cache.
         key: the key.
-        kind: type of the value.
-        make: called if there is no cached value: writes files to an empty folder and returns the value.
+        value_type: type of the value.
+        make_value: called if there is no cached value: writes files to an empty folder and returns the value.
     """
 
     def fill(folder: Path) -> None:
-        (folder / _RECORD).write_bytes(msgspec.msgpack.encode(make(folder)))
+        (folder / _RECORD).write_bytes(msgspec.msgpack.encode(make_value(folder)))
 
     with store.pin(key):
-        cached = read_cached(store, key, kind)
+        cached = read_cached(store, key, value_type)
         if cached is None:
             store.folder(key, fill)
-            cached = read_cached(store, key, kind)
+            cached = read_cached(store, key, value_type)
     assert cached is not None, "the store has just stored the entry"
     return cached
 
@@ -143,8 +145,8 @@ class LruCache(Generic[T]):
     The newest value is never removed. `on_remove` is called with each removed value.
     """
 
-    def __init__(self, max_size: int, on_remove: Callable[[T], object] = lambda value: None) -> None:
-        self._max_size, self._on_remove, self._total_size = max_size, on_remove, 0
+    def __init__(self, max_total_size: int, on_remove: Callable[[T], object] = lambda value: None) -> None:
+        self._max_size, self._on_remove, self._total_size = max_total_size, on_remove, 0
         self._values: OrderedDict[str, tuple[T, int]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -157,7 +159,7 @@ class LruCache(Generic[T]):
         self._values.move_to_end(key)
         return self._values[key][0]
 
-    def keep(self, key: str, value: T, size: int = 1) -> None:
+    def put(self, key: str, value: T, size: int = 1) -> None:
         """Store a value, and remove other values if the total size exceeds the maximum."""
         if key in self._values:
             self.forget([key])
@@ -195,7 +197,9 @@ class _Call(Generic[T]):
 
     task: asyncio.Task[T]
     waiting: int = 0
-    alone: asyncio.TimerHandle | None = None  # timer that cancels the task; None while there are callers
+    cancel_timer: asyncio.TimerHandle | None = (
+        None  # timer that cancels the task; None while there are callers
+    )
 
 
 class SharedCalls(Generic[T]):
@@ -203,12 +207,12 @@ class SharedCalls(Generic[T]):
 
     If all callers are cancelled, the call is cancelled as well.
 
-    `linger_seconds`: seconds for which a call without callers continues, in case a caller returns.
+    `seconds_without_callers`: seconds for which a call without callers continues, in case a caller returns.
     """
 
-    def __init__(self, *, linger_seconds: float = 0.0) -> None:
+    def __init__(self, *, seconds_without_callers: float = 0.0) -> None:
         self._calls: dict[str, _Call[T]] = {}
-        self._linger_seconds = linger_seconds
+        self._linger_seconds = seconds_without_callers
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -222,16 +226,16 @@ class SharedCalls(Generic[T]):
         if call is None:
             call = self._calls[key] = _Call(asyncio.ensure_future(work()))
         call.waiting += 1
-        if call.alone is not None:
-            call.alone.cancel()
-            call.alone = None
+        if call.cancel_timer is not None:
+            call.cancel_timer.cancel()
+            call.cancel_timer = None
         try:
             return await asyncio.shield(call.task)
         finally:
             call.waiting -= 1
             is_over = call.task.done()
             if self._linger_seconds and not is_over and not call.waiting:
-                call.alone = asyncio.get_running_loop().call_later(
+                call.cancel_timer = asyncio.get_running_loop().call_later(
                     self._linger_seconds, self._cancel, key, call
                 )
                 call.task.add_done_callback(lambda task: self._remove_finished_call(key, call))
@@ -262,7 +266,7 @@ class SharedCalls(Generic[T]):
         """
         if self._calls.get(key) is call and not call.waiting:
             del self._calls[key]
-        if call.alone is not None:
-            call.alone.cancel()
+        if call.cancel_timer is not None:
+            call.cancel_timer.cancel()
         if not call.task.cancelled():
             call.task.exception()

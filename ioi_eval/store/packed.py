@@ -102,7 +102,7 @@ class PackedByteStrings(Collection[bytes]):
             item_start = item_end
 
 
-class Keys(Collection[str]):
+class PackedKeys(Collection[str]):
     """An ordered set of strings."""
 
     def __init__(self, strings: Iterable[str] = ()) -> None:
@@ -117,7 +117,7 @@ class Keys(Collection[str]):
         keys.packed = PackedByteStrings.from_stored(stored)
         return keys
 
-    def find(self, string: str) -> int:
+    def find_index(self, string: str) -> int:
         """Return the string's index, or -1 if it is not in the set."""
         return self.packed.find(string.encode(errors="surrogatepass"))
 
@@ -126,7 +126,7 @@ class Keys(Collection[str]):
         return self.packed.add(string.encode(errors="surrogatepass"))
 
     def __contains__(self, string: object) -> bool:
-        return isinstance(string, str) and self.find(string) >= 0
+        return isinstance(string, str) and self.find_index(string) >= 0
 
     def __len__(self) -> int:
         return len(self.packed)
@@ -135,7 +135,7 @@ class Keys(Collection[str]):
         return (item.decode(errors="surrogatepass") for item in self.packed)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Keys) and self.packed.stored_content == other.packed.stored_content
+        return isinstance(other, PackedKeys) and self.packed.stored_content == other.packed.stored_content
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -144,10 +144,13 @@ class NamesByKey(Mapping[str, str]):
     """An ordered mapping of keys to names, for many keys with few distinct names."""
 
     def __init__(
-        self, keys: Keys | None = None, names: Iterable[str] = (), name_indexes: memoryview | None = None
+        self,
+        keys: PackedKeys | None = None,
+        names: Iterable[str] = (),
+        name_indexes: memoryview | None = None,
     ) -> None:
         """`name_indexes` has, for each key, the index of its name in `names`."""
-        self.keys_in_order = Keys() if keys is None else keys
+        self.keys_in_order = PackedKeys() if keys is None else keys
         self.names = list(names)
         self._index_by_name = {name: number for number, name in enumerate(self.names)}
         self._name_index_by_key = array("I") if name_indexes is None else read_numbers("I", name_indexes)
@@ -165,12 +168,12 @@ class NamesByKey(Mapping[str, str]):
                 self.names.append(name)
             self._name_index_by_key.append(self._index_by_name[name])
 
-    def name_index(self, key: str) -> int:
+    def find_key_index(self, key: str) -> int:
         """Return the index of a key, or -1 if it has no name."""
-        return self.keys_in_order.find(key)
+        return self.keys_in_order.find_index(key)
 
     def __getitem__(self, key: str) -> str:
-        if (index := self.name_index(key)) < 0:
+        if (index := self.find_key_index(key)) < 0:
             raise KeyError(key)
         return self.names[self._name_index_by_key[index]]
 

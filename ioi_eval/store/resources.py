@@ -56,7 +56,7 @@ def piston_folder() -> Path:
     return _data_folder("piston", PACKAGE)
 
 
-def find_bundled_binary(name: str, machine: str, digest: str) -> Path | str:
+def find_bundled_binary_or_reason(name: str, machine: str, digest: str) -> Path | str:
     """Return the path of a bundled binary, or the reason why it cannot be used.
 
     Args:

@@ -21,12 +21,12 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.values import Value
 from ioi_eval.store.files import (
-    Lines,
+    LineFile,
     Lock,
-    make_folder,
+    create_folder_if_missing,
     read_complete_lines,
+    remove_abandoned_file_drafts,
     remove_incomplete_line,
-    remove_stale_drafts,
     replace,
 )
 from ioi_eval.store.folder import (
@@ -45,14 +45,14 @@ from ioi_eval.store.folder import (
     ResultHead,
     RunInfo,
     add_line_to_errors,
-    check_folder,
     decode_lines,
     list_fingerprint_changes,
+    raise_duplicate_key_error,
     read_info,
-    refuse_duplicate_key,
+    refuse_folder_without_run,
 )
 from ioi_eval.store.resources import compute_code_digest
-from ioi_eval.store.rows import as_json_value, compact_row, expand_row, read_result
+from ioi_eval.store.rows import as_json_value, compact_row_and_confinement, read_result, restore_compact_row
 from ioi_eval.store.tables import TableFile, as_bytes, as_text
 
 INDEX = ".results.index"  # name of the file with the saved index of results.jsonl
@@ -106,7 +106,7 @@ class _IndexFacts(Value):
     made_of: str  # hash of everything else that the index depends on
 
 
-class _Source(NamedTuple):
+class _ResultsFile(NamedTuple):
     """A file with results."""
 
     path: Path  # path from which the file is read
@@ -160,11 +160,11 @@ class ResultLog:
     """
 
     def __init__(
-        self, folder: Path, info: RunInfo, lock: Lock, *, created_folder: bool, any_compiler: bool
+        self, folder: Path, info: RunInfo, lock: Lock, *, created_folder: bool, allows_several_compilers: bool
     ) -> None:
         """Use `open` instead. `created_folder`: the folder did not exist before this call."""
         self.folder, self._run_info, self._lock = folder, info, lock
-        self._created_folder, self._any_compiler = created_folder, any_compiler
+        self._created_folder, self._allows_several_compilers = created_folder, allows_several_compilers
         self._stored_info: RunInfo | None = None  # content of run.json; None if the file does not exist yet
         self._discards_earlier_run = False  # True if an earlier run in the folder will be discarded
         self.edited = Counter[str]()
@@ -175,7 +175,7 @@ class ResultLog:
         self.failed = KeySet(self._execute, "failures")
         # Sources of rows by number. They are searched in the order of their numbers.
         self._sources = {
-            number: _Source(folder / name, folder / name)
+            number: _ResultsFile(folder / name, folder / name)
             for number, name in ((_RESULTS_SOURCE, RESULTS), (_EARLIER_SOURCE, EARLIER))
         }
         # Hash of the indexed bytes of results.jsonl, and their number.
@@ -193,7 +193,7 @@ class ResultLog:
             None  # content of the next file _EXPECTED_KEYS; None if it is written
         )
         # Files for new results and for new failures. None until the first row is written.
-        self._open_files: tuple[Lines, Lines] | None = None
+        self._open_files: tuple[LineFile, LineFile] | None = None
 
     @classmethod
     def open(
@@ -202,11 +202,11 @@ class ResultLog:
         fingerprint: Fingerprint,
         *,
         settings: Mapping[str, Any] | None = None,
-        fresh: bool = False,
-        reuse: Iterable[Path] = (),
-        any_compiler: bool = False,
+        discards_earlier_run: bool = False,
+        reused_folders: Iterable[Path] = (),
+        allows_several_compilers: bool = False,
         shard: str = "",
-        merged: Iterable[Path] = (),
+        merged_folders: Iterable[Path] = (),
     ) -> Self:
         """Lock the folder, index its rows, and return the log.
 
@@ -214,32 +214,36 @@ class ResultLog:
             folder: The folder of the run.
             fingerprint: Everything that results depend on.
             settings: Further settings, for reports.
-            fresh: Discard an earlier run in the folder when the first new row is written.
-            reuse: Folders of other runs whose results are used if they are valid here.
-            any_compiler: Allow results of several compilers in one run.
+            discards_earlier_run: Discard an earlier run in the folder when the first new row is written.
+            reused_folders: Folders of other runs whose results are used if they are valid here.
+            allows_several_compilers: Allow results of several compilers in one run.
             shard: The shard to which the folder's rows belong; empty for a whole run.
-            merged: Folders of the shards from which this run is merged.
+            merged_folders: Folders of the shards from which this run is merged.
 
         Raises:
             InputError: The folder is in use, or holds another run or another shard.
         """
-        reuse = tuple(reuse)
-        if fresh and any(_is_same_folder(other_folder, folder) for other_folder in reuse):
+        reused_folders = tuple(reused_folders)
+        if discards_earlier_run and any(
+            _is_same_folder(other_folder, folder) for other_folder in reused_folders
+        ):
             raise InputError(
                 "`reuse` names this run's folder, whose results `fresh` discards",
                 where=str(folder),
                 field="reuse",
                 remedy="Leave out `fresh` or `reuse`, or choose another out=FOLDER",
             )
-        is_new = make_folder(folder)
+        is_new = create_folder_if_missing(folder)
         lock = Lock(folder / LOCK).__enter__()
         run_info = msgspec.structs.replace(
-            _make_run_info(fingerprint, settings or {}), shard=shard, merged=tuple(map(str, merged))
+            _make_run_info(fingerprint, settings or {}), shard=shard, merged=tuple(map(str, merged_folders))
         )
-        log = cls(folder, run_info, lock, created_folder=is_new, any_compiler=any_compiler)
+        log = cls(
+            folder, run_info, lock, created_folder=is_new, allows_several_compilers=allows_several_compilers
+        )
         try:
-            log._read_folder(fresh)
-            for source_number, other_folder in enumerate(reuse, start=-len(reuse)):
+            log._read_folder(discards_earlier_run)
+            for source_number, other_folder in enumerate(reused_folders, start=-len(reused_folders)):
                 log._index_other_run(source_number, other_folder)
         except BaseException:
             log._release_resources()
@@ -249,7 +253,7 @@ class ResultLog:
     # --- stored rows ---
 
     @property
-    def dump(self) -> str:
+    def dump_hash(self) -> str:
         """Return the hash of the dump to which the rows belong, or an empty string if there is no run."""
         return (
             ""
@@ -258,7 +262,7 @@ class ResultLog:
         )
 
     @property
-    def is_unchanged(self) -> bool:
+    def has_same_fingerprint(self) -> bool:
         """Return True if the run in the folder has the fingerprint of this call: dump, problems, options."""
         if self._stored_info is None or self._discards_earlier_run:
             return False
@@ -270,7 +274,7 @@ class ResultLog:
         problems = self._execute("SELECT DISTINCT problem FROM results WHERE NOT superseded")
         return {as_text(problem) for (problem,) in problems}
 
-    def find_problem(self, key: str) -> str:
+    def find_problem_of_row(self, key: str) -> str:
         """Return the problem of a result or failure."""
         table = "failures" if key in self.failed else "results"
         return as_text(self._select_value(f"SELECT problem FROM {table} WHERE key = ?", key))
@@ -279,13 +283,15 @@ class ResultLog:
         """Return the row with this key, which may be superseded."""
         return self._read_row(self.folder / RESULTS, self._find_offset(key))
 
-    def find_result(self, identity: str, problem: str) -> dict[str, Any] | None:
+    def find_result(self, submission_identity: str, problem_label: str) -> dict[str, Any] | None:
         """Return the row of a submission with the same identity, if the problem is unchanged, or None."""
-        return self._find_row_by_identity(_hash_identity(identity, self._get_problem_digest(problem)))
+        return self._find_row_by_identity(
+            _hash_submission_or_program(submission_identity, self._get_problem_digest(problem_label))
+        )
 
-    def find_program(self, identity: str) -> dict[str, Any] | None:
+    def find_program(self, program_identity: str) -> dict[str, Any] | None:
         """Return the row of a program with this identity, which includes problem and limits, or None."""
-        return self._find_row_by_identity(_hash_identity(identity))
+        return self._find_row_by_identity(_hash_submission_or_program(program_identity))
 
     def _find_row_by_identity(self, identity_hash: bytes) -> dict[str, Any] | None:
         """Return the row with the hash of an identity, from the first source that has such a row."""
@@ -301,12 +307,12 @@ class ResultLog:
             read_result(row)  # an invalid row is an InputError that names the line
             return row
 
-    def has_same_program(self, key: str, identity: str, program: str) -> bool:
+    def has_same_program(self, key: str, submission_sha256: str, program_sha256: str) -> bool:
         """Return True if the row with this key has this identity or this hash of its program."""
         _, row = next(decode_lines(self.folder / RESULTS, ResultHead, self._find_offset(key)))
-        return identity == row.submission_sha256 or program == (row.program_sha256 or None)
+        return submission_sha256 == row.submission_sha256 or program_sha256 == (row.program_sha256 or None)
 
-    def list_repeating_keys(self, judged_keys: Set[str]) -> list[str]:
+    def list_keys_with_repeated_results(self, judged_keys: Set[str]) -> list[str]:
         """Return the keys of valid rows that repeat the result of a row in `judged_keys`."""
         rows = decode_lines(self.folder / RESULTS, ResultHead) if judged_keys else ()
         return [row.key for _, row in rows if row.repeats in judged_keys and row.key in self.done]
@@ -341,7 +347,7 @@ class ResultLog:
         with path.open("rb") as stream:
             stream.seek(offset)
             with add_line_to_errors(path, offset):
-                return expand_row(msgspec.json.decode(stream.readline()), self._confinements)
+                return restore_compact_row(msgspec.json.decode(stream.readline()), self._confinements)
 
     def _get_problem_digest(self, problem: str) -> str:
         """Return the digest of a problem, or an empty string if it is unknown."""
@@ -349,24 +355,24 @@ class ResultLog:
 
     # --- reading the folder ---
 
-    def _read_folder(self, fresh: bool) -> None:
+    def _read_folder(self, discards_earlier_run: bool) -> None:
         """Index the folder's run, and compare it with this call."""
         for name in (RUN, RESULTS, FAILURES, INDEX):
-            remove_stale_drafts(self.folder / name)
+            remove_abandoned_file_drafts(self.folder / name)
         self._stored_info = read_info(self.folder)
         if self._stored_info is None:
-            check_folder(self.folder)
-        elif fresh or self._stored_info.replacing:
+            refuse_folder_without_run(self.folder)
+        elif discards_earlier_run or self._stored_info.replacing:
             self._discards_earlier_run = True
         else:
             self._refuse_other_shard(self._stored_info.shard)
-            self._add_confinements(self._stored_info.confinements)
+            self._add_sandbox_confinements(self._stored_info.confinements)
             for name in (RESULTS, EARLIER, FAILURES):
                 remove_incomplete_line(self.folder / name)
             self._load_index()
             self._index_rows(self._stored_info.fingerprint.problems)
             self._index_failures()
-            self._apply_fingerprint(self._stored_info.fingerprint)
+            self._supersede_or_refuse_changes(self._stored_info.fingerprint)
 
     def _refuse_other_shard(self, stored_shard: str) -> None:
         """Raise InputError if the folder is for other rows of the dump than this call."""
@@ -386,31 +392,39 @@ class ResultLog:
         `problems` has the digest of each problem.
         """
         for offset, row in decode_lines(self.folder / RESULTS, ResultHead, self._indexed_bytes):
-            if not self._index_result(offset, row, problems.get(row.problem_id, "")):
-                refuse_duplicate_key(self.folder, row.key)
+            if not self._index_result_if_new(offset, row, problems.get(row.problem_id, "")):
+                raise_duplicate_key_error(self.folder, row.key)
         self._hash_new_results()
         for offset, row in decode_lines(self.folder / EARLIER, ResultHead):
-            self._index_identities(_EARLIER_SOURCE, offset, row, row.problem_sha256)
+            self._index_submission_and_program(_EARLIER_SOURCE, offset, row, row.problem_sha256)
 
-    def _index_result(self, offset: int, row: ResultHead, problem_digest: str) -> bool:
+    def _index_result_if_new(self, offset: int, row: ResultHead, problem_digest: str) -> bool:
         """Index a result. Return False if its key has a result already."""
         columns = (as_bytes(row.key), as_bytes(row.problem_id), as_bytes(row.compiler))
         statement = "INSERT OR IGNORE INTO results (offset, key, problem, compiler) VALUES (?, ?, ?, ?)"
         if not self._execute(statement, offset, *columns).rowcount:
             return False
-        self._index_identities(_RESULTS_SOURCE, offset, row, problem_digest)
+        self._index_submission_and_program(_RESULTS_SOURCE, offset, row, problem_digest)
         return True
 
-    def _index_identities(self, source: int, offset: int, row: ResultHead, problem_digest: str) -> None:
+    def _index_submission_and_program(
+        self, source_number: int, offset: int, row: ResultHead, problem_digest: str
+    ) -> None:
         """Index the identities of a row's submission and program, by which later calls reuse its result.
 
-        `source`: number of the file with the row. Earlier rows of the file take precedence.
+        `source_number`: number of the file with the row. Earlier rows of the file take precedence.
         """
-        identities = [_hash_identity(row.submission_sha256, problem_digest)] if row.submission_sha256 else []
+        identities = (
+            [_hash_submission_or_program(row.submission_sha256, problem_digest)]
+            if row.submission_sha256
+            else []
+        )
         if row.program_sha256:
-            identities.append(_hash_identity(row.program_sha256))
+            identities.append(_hash_submission_or_program(row.program_sha256))
         for identity in identities:
-            self._execute("INSERT OR IGNORE INTO identities VALUES (?, ?, ?)", identity, source, offset)
+            self._execute(
+                "INSERT OR IGNORE INTO identities VALUES (?, ?, ?)", identity, source_number, offset
+            )
 
     def _index_failures(self) -> None:
         """Index the failures, and count outdated lines."""
@@ -441,23 +455,23 @@ class ResultLog:
                 remedy="Judge with the same options and version, or leave out the option",
             )
         self._confinements |= info.confinements
-        source = self._sources[source_number] = self._open_source(folder / RESULTS)
+        source = self._sources[source_number] = self._open_reused_results(folder / RESULTS)
         try:
             for offset, row in decode_lines(source.path, ResultHead):
                 problem_digest = info.fingerprint.problems.get(row.problem_id, "")
-                self._index_identities(source_number, offset, row, problem_digest)
+                self._index_submission_and_program(source_number, offset, row, problem_digest)
                 self._other_compilers.add(row.compiler)
         except InputError as error:
             raise error.with_details(where=str(source.shown)) from error
 
-    def _open_source(self, path: Path) -> _Source:
+    def _open_reused_results(self, path: Path) -> _ResultsFile:
         """Return the file as it is now, although another process may replace or remove it later."""
         with suppress(FileNotFoundError):
             self._other_streams.append(path.open("rb"))
-            return _Source(Path(f"/proc/self/fd/{self._other_streams[-1].fileno()}"), path)
-        return _Source(path, path)
+            return _ResultsFile(Path(f"/proc/self/fd/{self._other_streams[-1].fileno()}"), path)
+        return _ResultsFile(path, path)
 
-    def _apply_fingerprint(self, earlier_fingerprint: Fingerprint) -> None:
+    def _supersede_or_refuse_changes(self, earlier_fingerprint: Fingerprint) -> None:
         """Compare the run with this call: supersede results of changed problems, and refuse other settings.
 
         Other settings are allowed only if there are no results and no contest has started.
@@ -478,8 +492,8 @@ class ResultLog:
                 current_fingerprint, problems={**old_problems, **current_fingerprint.problems}
             )
             self._run_info = msgspec.structs.replace(self._run_info, fingerprint=merged_fingerprint)
-            self.relabelled = self._supersede_problems(relabelled_labels).total()
-            self.edited = self._supersede_problems(edited_labels)
+            self.relabelled = self._supersede_results_of_problems(relabelled_labels).total()
+            self.edited = self._supersede_results_of_problems(edited_labels)
         elif self.done or (self.folder / CONTEST).exists():
             raise InputError(
                 f"the folder contains another run. Changed: {'; '.join(differences)}",
@@ -490,12 +504,12 @@ class ResultLog:
             self._discards_earlier_run = True
             self._execute("DELETE FROM failures")
 
-    def supersede(self, key: str) -> None:
+    def mark_superseded(self, key: str) -> None:
         """Discard the result or failure with this key, because its submission or its problem has changed."""
         if not self._remove_failure(key):
             self._execute("UPDATE results SET superseded = TRUE WHERE key = ?", as_bytes(key))
 
-    def _supersede_problems(self, problems: Set[str]) -> Counter[str]:
+    def _supersede_results_of_problems(self, problems: Set[str]) -> Counter[str]:
         """Discard the results of some problems, and return their number by problem."""
         rows = self._execute("SELECT offset, problem FROM results") if problems else ()
         changed_rows = [(offset, name) for offset, problem in rows if (name := as_text(problem)) in problems]
@@ -516,28 +530,28 @@ class ResultLog:
         if self._stored_info is None or self._discards_earlier_run:
             self._restart_run()
         elif self.superseded:
-            self._move_superseded()
-        elif _make_run_identity(self._stored_info) != _make_run_identity(self._run_info):
-            self._write_info(replacing=False)
+            self._move_superseded_rows()
+        elif _select_identifying_run_info(self._stored_info) != _select_identifying_run_info(self._run_info):
+            self._write_run_info_file(replaces_earlier_run=False)
 
     def _restart_run(self) -> None:
         """Discard the earlier run. run.json is replaced first, so old rows are invalid even after a crash."""
-        self._write_info(replacing=True)
+        self._write_run_info_file(replaces_earlier_run=True)
         for name in (RESULTS, FAILURES, EARLIER, *_DERIVED_FILES):
             (self.folder / name).unlink(missing_ok=True)
         for name in ("report", IN_PROGRESS):
             shutil.rmtree(self.folder / name, ignore_errors=True)
         self._clear_index()
-        self._write_info(replacing=False)
+        self._write_run_info_file(replaces_earlier_run=False)
         self._discards_earlier_run, self._stale_failures = False, 0
         self._open_writers()
 
-    def _move_superseded(self) -> None:
+    def _move_superseded_rows(self) -> None:
         """Move superseded rows to earlier.jsonl. run.json is written last, so a crash repeats this."""
         assert self._stored_info is not None, "there are rows"
         results_path, problem_digests = self.folder / RESULTS, self._stored_info.fingerprint.problems
         moved_offsets = {offset for (offset,) in self._execute("SELECT offset FROM results WHERE superseded")}
-        earlier_file = Lines(self.folder / EARLIER)
+        earlier_file = LineFile(self.folder / EARLIER)
         for offset, row in decode_lines(results_path, dict[str, Any]):
             if offset in moved_offsets:
                 problem_digest = problem_digests.get(row.get("problem_id", ""), "")
@@ -553,7 +567,7 @@ class ResultLog:
         )
         self._clear_index()
         self._index_rows(self._run_info.fingerprint.problems)
-        self._write_info(replacing=False)
+        self._write_run_info_file(replaces_earlier_run=False)
 
     def record_result(self, row: Mapping[str, Any], *, is_earlier: bool = False) -> None:
         """Append the row of a result. `is_earlier`: it is copied from an earlier result.
@@ -565,16 +579,16 @@ class ResultLog:
         if row["key"] in self.done:
             raise ValueError(f"{row['key']!r} already has a result")
         result_head = msgspec.convert(row, ResultHead)
-        if not is_earlier and not self._any_compiler:
+        if not is_earlier and not self._allows_several_compilers:
             self._check_compiler(result_head.compiler)
         results_file, _ = self._start_run_and_open_files()
-        compacted_row, confinements = compact_row(row)
+        compacted_row, confinements = compact_row_and_confinement(row)
         if not confinements.keys() <= self._run_info.confinements.keys():
-            self._add_confinements(confinements)
-            self._write_info(replacing=False)
+            self._add_sandbox_confinements(confinements)
+            self._write_run_info_file(replaces_earlier_run=False)
         offset = results_file.append(line := encode_terminal_safe_json(compacted_row))
         self._remove_failure(result_head.key)
-        self._index_result(offset, result_head, self._get_problem_digest(result_head.problem_id))
+        self._index_result_if_new(offset, result_head, self._get_problem_digest(result_head.problem_id))
         self._digest.update(line + b"\n")
         self._indexed_bytes += len(line) + 1
         if self._indexed_bytes >= self._next_save_bytes:
@@ -603,30 +617,30 @@ class ResultLog:
         self._stale_failures += row["key"] in self.failed
         self._index_failure(offset, msgspec.convert(row, FailureHead))
 
-    def _start_run_and_open_files(self) -> tuple[Lines, Lines]:
+    def _start_run_and_open_files(self) -> tuple[LineFile, LineFile]:
         """Return the open files for results and failures. Start the run if necessary."""
         if self._open_files is None:
             self.start_run()
             if self._stored_info != self._run_info:
-                self._write_info(replacing=False)
+                self._write_run_info_file(replaces_earlier_run=False)
         return self._open_writers()
 
-    def _open_writers(self) -> tuple[Lines, Lines]:
+    def _open_writers(self) -> tuple[LineFile, LineFile]:
         """Return the open files for results and failures."""
         if self._open_files is None:
-            self._open_files = Lines(self.folder / RESULTS), Lines(self.folder / FAILURES)
+            self._open_files = LineFile(self.folder / RESULTS), LineFile(self.folder / FAILURES)
         return self._open_files
 
     # --- run.json ---
 
-    def set_expected_keys(self, keys: Collection[str], other_keys: Collection[str] = ()) -> None:
+    def set_expected_keys(self, keys: Collection[str], unselected_keys: Collection[str] = ()) -> None:
         """Set the keys that should have a result at the end of the run. Keys with a stored result also count.
 
-        `other_keys`: keys of the dump that this call does not select. Such a key counts if an earlier call
-        selected it, but stored no result.
+        `unselected_keys`: keys of the dump that this call does not select. Such a key counts if an earlier
+        call selected it, but stored no result.
         """
-        earlier_hashes, missing_hashes = self._read_earlier_expected_hashes(), bytearray()
-        for key in chain(keys, (key for key in other_keys if _hash_key(key) in earlier_hashes)):
+        earlier_hashes, missing_hashes = self._read_earlier_missing_key_hashes(), bytearray()
+        for key in chain(keys, (key for key in unselected_keys if _hash_key(key) in earlier_hashes)):
             if key not in self.done:
                 missing_hashes += _hash_key(key)
         self.set_expected_count(len(self.done) + len(missing_hashes) // _HASH_BYTES)
@@ -636,7 +650,7 @@ class ResultLog:
         """Set the expected number of results. `None` means that the dump has not been read to its end."""
         self._run_info = msgspec.structs.replace(self._run_info, expected=count, unread=count is None)
 
-    def _read_earlier_expected_hashes(self) -> frozenset[bytes]:
+    def _read_earlier_missing_key_hashes(self) -> frozenset[bytes]:
         """Return the hashes of the keys that had no result when the last call started."""
         path = self.folder / _EXPECTED_KEYS
         if self._discards_earlier_run or not path.exists():
@@ -662,7 +676,7 @@ class ResultLog:
             self._run_info, settings={**self._run_info.settings, **merged_settings}
         )
 
-    def complete_run_info(
+    def fill_in_run_info(
         self, fingerprint: Fingerprint, settings: Mapping[str, Any], keys: Collection[str]
     ) -> None:
         """Write a run's fingerprint, settings and expected keys, which are known only after its start."""
@@ -671,20 +685,20 @@ class ResultLog:
             self._run_info, fingerprint=info.fingerprint, settings=info.settings
         )
         self.set_expected_keys(keys)
-        self._write_info(replacing=False)
+        self._write_run_info_file(replaces_earlier_run=False)
 
-    def _add_confinements(self, confinements: Mapping[str, Mapping[str, Any]]) -> None:
+    def _add_sandbox_confinements(self, confinements: Mapping[str, Mapping[str, Any]]) -> None:
         """Add descriptions of the sandbox (confinements) by name. Rows contain only the name."""
         all_confinements = {**self._run_info.confinements, **confinements}
         self._run_info = msgspec.structs.replace(self._run_info, confinements=all_confinements)
         self._confinements |= all_confinements
 
-    def _write_info(self, *, replacing: bool) -> None:
-        """Write run.json. `replacing`: rows of an earlier run are being removed and are not valid."""
-        if self._expected_hashes is not None and not replacing:
+    def _write_run_info_file(self, *, replaces_earlier_run: bool) -> None:
+        """Write run.json. `replaces_earlier_run`: invalid rows of an earlier run are being removed."""
+        if self._expected_hashes is not None and not replaces_earlier_run:
             replace(self.folder / _EXPECTED_KEYS, [self._expected_hashes])
             self._expected_hashes = None
-        self._stored_info = msgspec.structs.replace(self._run_info, replacing=replacing)
+        self._stored_info = msgspec.structs.replace(self._run_info, replacing=replaces_earlier_run)
         replace(self.folder / RUN, [encode_terminal_safe_json(self._stored_info, indented=True), b"\n"])
 
     # --- the index ---
@@ -693,9 +707,9 @@ class ResultLog:
         """Remove the rows of this run from the index, because they were moved or removed."""
         self._execute("DELETE FROM results")
         self._execute("DELETE FROM identities WHERE source IN (?, ?)", _RESULTS_SOURCE, _EARLIER_SOURCE)
-        self._start_digest()
+        self._reset_results_digest()
 
-    def _start_digest(self) -> None:
+    def _reset_results_digest(self) -> None:
         """Reset the hash of the indexed bytes of results.jsonl."""
         self._digest, self._indexed_bytes = hashlib.sha256(), 0
         self._saved_bytes, self._next_save_bytes = 0, _FIRST_SAVE_BYTES
@@ -719,11 +733,11 @@ class ResultLog:
         if (saved_tables := TableFile.load(self.folder / INDEX)) is None:
             return
         index_facts = msgspec.json.decode(saved_tables.facts, type=_IndexFacts)
-        if index_facts.made_of != _hash_index_inputs(self._stored_info.fingerprint.problems):
+        if index_facts.made_of != _hash_problems_and_code(self._stored_info.fingerprint.problems):
             return
         self._hash_new_results(index_facts.size)
         if self._digest.hexdigest() != index_facts.sha256:
-            self._start_digest()
+            self._reset_results_digest()
             return
         self._index_tables.close()
         self._index_tables = saved_tables
@@ -737,7 +751,7 @@ class ResultLog:
     def _save_index(self) -> None:
         """Save a copy of the index. If it cannot be written, the next call reads the rows."""
         self._saved_bytes, self._next_save_bytes = self._indexed_bytes, 2 * self._indexed_bytes
-        inputs_hash = _hash_index_inputs(self._run_info.fingerprint.problems)
+        inputs_hash = _hash_problems_and_code(self._run_info.fingerprint.problems)
         index_facts = _IndexFacts(
             size=self._indexed_bytes, sha256=self._digest.hexdigest(), made_of=inputs_hash
         )
@@ -797,15 +811,15 @@ def _make_run_info(fingerprint: Fingerprint, settings: Mapping[str, Any]) -> Run
     )
 
 
-def _hash_index_inputs(problems: Mapping[str, str]) -> str:
+def _hash_problems_and_code(problems: Mapping[str, str]) -> str:
     """Return a hash of the problems' digests, which are part of identities, and of the package's code."""
     content = msgspec.json.encode([dict(sorted(problems.items())), compute_code_digest()])
     return hashlib.sha256(content).hexdigest()
 
 
-def _hash_identity(identity: str, problem_digest: str | None = None) -> bytes:
+def _hash_submission_or_program(identity_string: str, problem_digest: str | None = None) -> bytes:
     """Return the hash by which the index finds a submission of a problem, or a program."""
-    hashed_name = identity if problem_digest is None else f"{identity} {problem_digest}"
+    hashed_name = identity_string if problem_digest is None else f"{identity_string} {problem_digest}"
     return hashlib.blake2b(hashed_name.encode(), digest_size=16).digest()
 
 
@@ -814,7 +828,7 @@ def _hash_key(key: str) -> bytes:
     return hashlib.blake2b(key.encode(errors="surrogatepass"), digest_size=_HASH_BYTES).digest()
 
 
-def _make_run_identity(info: RunInfo) -> tuple[Fingerprint, int | None, bool]:
+def _select_identifying_run_info(info: RunInfo) -> tuple[Fingerprint, int | None, bool]:
     """Return the parts of run.json whose change requires a new run.json."""
     return info.fingerprint, info.expected, info.unread
 

@@ -132,11 +132,11 @@ def result_row(
 def make_compact_row(
     submission: Submission, problem: Problem, result: SubmissionResult, *, outputs: bool = False
 ) -> dict[str, Any]:
-    """Return the row in the form that `compact_row` returns, but with the whole confinement.
+    """Return the row in the form that `compact_row_and_confinement` returns, but with the whole confinement.
 
     The parameters are those of `result_row`.
     """
-    tests = DistinctTests()
+    tests = DistinctTestList()
     row = _create_row(submission, problem, result, outputs, tests.find_or_add)
     return {**row, TEST_COLUMNS: columns} if (columns := tests.columns()) else row
 
@@ -145,7 +145,7 @@ def _create_row(
     submission: Submission,
     problem: Problem,
     result: SubmissionResult,
-    outputs: bool,
+    with_outputs: bool,
     convert_tests: Callable[[Sequence[TestResult]], list[Any]],
 ) -> dict[str, Any]:
     """Return the row of results.jsonl. `convert_tests` converts a list of tests to its form in the row."""
@@ -171,7 +171,7 @@ def _create_row(
         "submission_sha256": hash_submission(problem, submission),
         "program_sha256": result.program_sha256 or None,
         "repeats": result.repeats or None,
-        **_make_label_columns(problem),
+        **_make_problem_label_columns(problem),
         "target_subtask": submission.target_subtask,
         "code_compiles": result.compiles,
         "target_subtask_score": target_subtask.score if target_subtask else None,
@@ -180,7 +180,7 @@ def _create_row(
     }
     last_columns = {
         "compile_output": shorten(submission.no_program or result.compile_output, MAX_COMPILE_OUTPUT),
-        **(_wrong_output_column(problem, result) if outputs else {}),
+        **(_wrong_output_column(problem, result) if with_outputs else {}),
         "repairs": result.repairs,
         "checker": result.checker,
         "compiler": result.compiler,
@@ -208,8 +208,8 @@ def _create_row(
     }
 
 
-class DistinctTests:
-    """The tests of a row without repetitions, as `compact_row` lists them."""
+class DistinctTestList:
+    """The tests of a row without repetitions, as `compact_row_and_confinement` lists them."""
 
     def __init__(self) -> None:
         self._distinct_tests = list[TestResult]()
@@ -263,7 +263,7 @@ def has_same_columns(stored_row: Mapping[str, Any], submission: Submission, prob
     dump_columns = {name: value for name, value in submission.row.items() if name not in RESULT_COLUMNS}
     new_columns = {
         **dump_columns,
-        **_make_label_columns(problem),
+        **_make_problem_label_columns(problem),
         "target_subtask": submission.target_subtask,
     }
     result_columns = RESULT_COLUMNS - {"target_subtask"}
@@ -273,7 +273,7 @@ def has_same_columns(stored_row: Mapping[str, Any], submission: Submission, prob
     )
 
 
-def _make_label_columns(problem: Problem) -> dict[str, Any]:
+def _make_problem_label_columns(problem: Problem) -> dict[str, Any]:
     """Return the labels by which reports group problems. Empty labels do not replace the dump's columns."""
     labels = {"year": problem.year, "difficulty": problem.difficulty, "tags": problem.tags}
     return {name: value for name, value in labels.items() if value}
@@ -327,7 +327,7 @@ def failure_row(
     }
     columns = {
         **model_columns,
-        **({} if problem is None else _make_label_columns(problem)),
+        **({} if problem is None else _make_problem_label_columns(problem)),
         "key": submission.key,
         "problem_id": submission.problem_id,
         "reason": failure.reason,
@@ -376,7 +376,7 @@ def read_result(row: Mapping[str, Any]) -> SubmissionResult:
     Tests are in the order in which the subtasks name them. Raises InputError if the row is not a valid
     result.
     """
-    row_with_tests = expand_tests(row)
+    row_with_tests = restore_test_results(row)
     with _report_invalid_row(row):
         columns = msgspec.convert(row_with_tests, _ResultColumns)
     with _report_invalid_row(row, _SUBTASKS):
@@ -457,7 +457,7 @@ def read_model_name(row: Mapping[str, Any]) -> str:
 # versions, are read as they are.
 
 
-def compact_row(row: Mapping[str, Any]) -> tuple[_Row, dict[str, Mapping[str, Any]]]:
+def compact_row_and_confinement(row: Mapping[str, Any]) -> tuple[_Row, dict[str, Mapping[str, Any]]]:
     """Return the row in its stored form, and the row's confinement by its name.
 
     In the stored form, the row contains this name instead of the confinement, a description of the sandbox.
@@ -478,15 +478,15 @@ def compact_row(row: Mapping[str, Any]) -> tuple[_Row, dict[str, Mapping[str, An
     return compacted_row, named_confinements
 
 
-def expand_row(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
+def restore_compact_row(row: _Row, confinement_by_name: Mapping[str, Mapping[str, Any]]) -> _Row:
     """Return the row as `result_row` made it, except the sandbox's user id, which is not stored.
 
-    `confinements`: the run's descriptions of the sandbox, by the name that rows contain.
+    `confinement_by_name`: the run's descriptions of the sandbox, by the name that rows contain.
     """
-    return _replace_test_indices(expand_confinement(row, confinements), _convert_columns_to_tests)
+    return _replace_test_indices(restore_row_confinement(row, confinement_by_name), _convert_columns_to_tests)
 
 
-def expand_tests(row: Mapping[str, Any]) -> _Row:
+def restore_test_results(row: Mapping[str, Any]) -> _Row:
     """Return the row with a `TestResult` for each test, which is faster than making plain values."""
     return _replace_test_indices(row, lambda columns: msgspec.convert(columns, TestColumns).results())
 
@@ -494,20 +494,20 @@ def expand_tests(row: Mapping[str, Any]) -> _Row:
 def _replace_test_indices(
     row: Mapping[str, Any], read_tests: Callable[[Mapping[str, Any]], Sequence[Any]]
 ) -> _Row:
-    """Return the row with each test's index replaced by the test that `read_tests` returns."""
+    """Return the row with tests instead of test indexes. `read_tests` converts the columns to tests."""
     if (columns := row.get(TEST_COLUMNS)) is None:
         return dict(row)
     with _report_invalid_row(row, TEST_COLUMNS):
         tests = read_tests(columns)
     with _report_invalid_row(row, _SUBTASKS if row.get(_SUBTASKS) else _TESTS):
         test_lists = _change_test_lists(row, lambda indices: [tests[index] for index in indices])
-    return _without_column(row, TEST_COLUMNS) | test_lists
+    return _remove_column(row, TEST_COLUMNS) | test_lists
 
 
-def expand_confinement(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
+def restore_row_confinement(row: _Row, confinement_by_name: Mapping[str, Mapping[str, Any]]) -> _Row:
     """Return the row with its confinement instead of the confinement's name. Its tests stay in columns."""
     if isinstance(name := row.get(_CONFINEMENT), str):
-        row = {**row, _CONFINEMENT: confinements.get(name, {})}
+        row = {**row, _CONFINEMENT: confinement_by_name.get(name, {})}
     return row
 
 
@@ -593,7 +593,7 @@ def _convert_columns_to_tests(columns: Mapping[str, Any]) -> list[_Row]:
     ]
     tests = [dict(zip(present_columns, values, strict=True)) for values in zip(*value_lists, strict=True)]
     for name in RARE.keys() & present_columns.keys():
-        tests = [_without_column(test, name) if test[name] == RARE[name] else test for test in tests]
+        tests = [_remove_column(test, name) if test[name] == RARE[name] else test for test in tests]
     return tests
 
 
@@ -643,7 +643,7 @@ def merge_equal_values(values: list[Any]) -> Any:
     return first_value if are_equal else values
 
 
-def _without_column(row: Mapping[str, Any], name: str) -> _Row:
+def _remove_column(row: Mapping[str, Any], name: str) -> _Row:
     return {key: value for key, value in row.items() if key != name}
 
 
@@ -690,7 +690,7 @@ def as_json_value(value: Any) -> Any:
     return as_json_value(str(value))
 
 
-def as_label(value: Any) -> str:
+def convert_to_label(value: Any) -> str:
     """Return a string or number as a string.
 
     A trailing `.0` is removed, because whole numbers become floats in table columns with missing values.

@@ -84,10 +84,10 @@ class TableFile:
         except sqlite3.OperationalError as error:
             raise _make_file_error(error) from error
 
-    def save(self, path: Path, facts: bytes) -> None:
-        """Write a copy of the tables to a file, with `facts` as metadata. Raises InputError if this fails."""
+    def save(self, path: Path, encoded_facts: bytes) -> None:
+        """Write a copy of the tables to a file, with `encoded_facts`. Raises InputError if this fails."""
         self.run("DELETE FROM facts")
-        self.run("INSERT INTO facts VALUES (?)", facts)
+        self.run("INSERT INTO facts VALUES (?)", encoded_facts)
         self.run("COMMIT")
         try:
             replace(path, self._read_pieces(), durable=False)

@@ -117,12 +117,12 @@ class People(Value):
     missing: str = ""  # reason why `contests` is empty
 
 
-def read_people(folder: Path) -> People | None:
+def read_human_results(folder: Path) -> People | None:
     """Return the contestants' results in a run's folder, or None if there are none."""
     remedy = f"Delete {PEOPLE}: the next call of the run's command writes it"
     return read_value(folder / PEOPLE, People, "does not describe people", remedy)
 
 
-def write_people(folder: Path, people: People) -> None:
+def write_human_results(folder: Path, people: People) -> None:
     """Write the results of human contestants."""
     replace(folder / PEOPLE, [encode_terminal_safe_json(msgspec.to_builtins(people)), b"\n"])

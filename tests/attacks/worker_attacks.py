@@ -100,6 +100,6 @@ def _nothing(*_: object, **__: object) -> None:
 REPLACED: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "bounds": _without_bounds,
     "names": partial(mock.patch.object, routes, "check_hosts", _nothing),
-    "owner": partial(mock.patch.object, contents, "check_owner", _nothing),
+    "owner": partial(mock.patch.object, contents, "refuse_folder_others_can_write", _nothing),
     "reserving": _reserved_by_sockets,
 }

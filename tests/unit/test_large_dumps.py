@@ -18,7 +18,7 @@ from ioi_eval.benchmarks import dumps
 from ioi_eval.benchmarks.dumps import read_index
 from ioi_eval.runs import Event, RowsRead, RowsUnderstood, RunSummary, SubmissionJudged
 from ioi_eval.runs import score as use_case
-from ioi_eval.store.packed import Keys
+from ioi_eval.store.packed import PackedKeys
 from ioi_eval.testing import FakeEngine
 
 
@@ -116,7 +116,7 @@ async def test_interrupted_run_keeps_dump_index(large: LargeDump, monkeypatch: p
     with pytest.raises(asyncio.CancelledError):
         await call
     keys_before, info, index = large.keys(), large.info(), read_index(large.folder / "run")
-    assert 0 < len(keys_before) < 12 and index is not None and len(Keys.from_stored(index.keys)) == 12
+    assert 0 < len(keys_before) < 12 and index is not None and len(PackedKeys.from_stored(index.keys)) == 12
     summary = await large.score()
     assert (summary.judged, summary.skipped) == (12 - len(keys_before), len(keys_before))
     assert RowsRead(rows=12, selected=12) not in large.events

@@ -34,8 +34,8 @@ from ioi_eval.reports.records import VALIDATION, Validation, read_validation, wr
 from ioi_eval.reports.validation import (
     check_solution,
     describe_conclusion,
-    make_count_sentences,
     make_validation,
+    make_validation_count_sentences,
 )
 from ioi_eval.rules.expectations import (
     ExpectedScore,
@@ -53,7 +53,7 @@ from ioi_eval.store.folder import (
     MeasuredLimit,
     hash_limit_inputs,
     read_limits,
-    read_limits_by_label,
+    read_limits_by_problem_label,
     write_limits,
 )
 from ioi_eval.store.result_log import ResultLog
@@ -176,7 +176,7 @@ def test_validation_conclusion_counts_compared_and_unknown() -> None:
     report = validated(
         with_solutions(*solutions), {name: {} for name in ("a.cpp", "b.cpp", "c.cpp", "d.cpp")}
     )
-    first, second = make_count_sentences(report)
+    first, second = make_validation_count_sentences(report)
     assert first == "compared 2, agree 1, differ 1, nothing expected 2, not judged 1"
     assert second == "Unknown keywords, with which nothing is compared: 'slow' (1)"
 
@@ -443,10 +443,10 @@ async def test_recorded_time_limit_is_not_measured_again(tmp_path: Path) -> None
     limits = TimeLimits(judge, read_limits(tmp_path))
     assert (await limits.with_limits(problem)).limits.cpu_time == 2.0
     assert judge.asked == []
-    assert read_limits_by_label(tmp_path, {"sum": problem})["sum"].solution == "slow.cpp"
+    assert read_limits_by_problem_label(tmp_path, {"sum": problem})["sum"].solution == "slow.cpp"
     other = unlimited({**TIMES, "slow.cpp": ("accepted", "0.9")})
     assert hash_limit_inputs(other) != hash_limit_inputs(problem)
-    assert read_limits_by_label(tmp_path, {"sum": other}) == {}
+    assert read_limits_by_problem_label(tmp_path, {"sum": other}) == {}
 
 
 async def test_time_limit_of_edited_problem_is_measured_again() -> None:

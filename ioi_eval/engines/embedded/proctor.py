@@ -25,7 +25,7 @@ from ioi_eval.store.compiling import (
     proctor_compiler_arguments,
 )
 from ioi_eval.store.contents import convert_store_errors
-from ioi_eval.store.resources import find_bundled_binary, load_proctor_sources
+from ioi_eval.store.resources import find_bundled_binary_or_reason, load_proctor_sources
 
 _log, _package = logging.getLogger(__name__), logging.getLogger("ioi_eval")
 _TOLD = "building %s, once per machine: 5 s, or up to a minute on a busy machine"
@@ -87,7 +87,7 @@ async def _find_bundled_binary_or_reason(
 ) -> Binary | str:
     """Return the bundled binary, or the reason why it cannot be used."""
     architecture = platform.machine()
-    bundled_path = find_bundled_binary(name, architecture, hash_sources(sources_folder))
+    bundled_path = find_bundled_binary_or_reason(name, architecture, hash_sources(sources_folder))
     if isinstance(bundled_path, str):
         return bundled_path
     if not await is_usable(bundled_path):

@@ -65,7 +65,7 @@ from ioi_eval.rules.verdicts import (
     shows_lack_of_space,
 )
 from ioi_eval.store import Store
-from ioi_eval.store.contents import EntryPin, convert_store_errors
+from ioi_eval.store.contents import StoreEntryPin, convert_store_errors
 from ioi_eval.store.memory import LruCache, SharedCalls, SharedValueFile, read_cached, read_or_create_cached
 
 # --- the script --------------------------------------------------------------------------------------
@@ -393,7 +393,7 @@ class BuildOutcomeCache:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._pins = LruCache[EntryPin](_MAX_PINS, EntryPin.release)
+        self._pins = LruCache[StoreEntryPin](_MAX_PINS, StoreEntryPin.release)
         self._lock = threading.Lock()
         self._worker_programs = SharedValueFile(store.root / _WORKER_PROGRAMS_FILE, _CachedOutcome)
 
@@ -472,7 +472,7 @@ class BuildOutcomeCache:
     def _pin(self, key: str) -> None:
         with self._lock, convert_store_errors(self._store, _cache_failure):
             if self._pins.get(key) is None:
-                self._pins.keep(key, self._store.pin(key))
+                self._pins.put(key, self._store.pin(key))
 
 
 def _write_outcome(folder: Path, outcome: BuildSuccess | CompileError) -> _CachedOutcome:

@@ -646,7 +646,7 @@ class GzipCache:
         request_bytes = _compute_base64_size(len(gzip_form))
         if content.size >= _MIN_PACKED_BYTES and request_bytes < _compute_base64_size(content.size):
             encoded_content = EncodedContent(data=gzip_form, is_gzip=True, request_bytes=request_bytes)
-            self._cache.keep(content.sha256, encoded_content, len(gzip_form))
+            self._cache.put(content.sha256, encoded_content, len(gzip_form))
 
     async def compress_content(self, content: Blob) -> Blob:
         """Return a content in memory, or with its gzip form if that is smaller in a request."""
@@ -667,7 +667,7 @@ class GzipCache:
                 encoded_content = await self._running_compressions.call(
                     content.sha256, lambda: asyncio.to_thread(encode_content_for_request, content)
                 )
-            self._cache.keep(content.sha256, encoded_content, len(encoded_content.data))
+            self._cache.put(content.sha256, encoded_content, len(encoded_content.data))
         return encoded_content
 
 

@@ -75,7 +75,13 @@ from ioi_eval.runs.work import (
     write_problem_descriptions,
 )
 from ioi_eval.store import Store
-from ioi_eval.store.files import Lines, make_folder, read_value, remove_incomplete_line, replace
+from ioi_eval.store.files import (
+    LineFile,
+    create_folder_if_missing,
+    read_value,
+    remove_incomplete_line,
+    replace,
+)
 from ioi_eval.store.folder import (
     CONTEST,
     IN_PROGRESS,
@@ -283,7 +289,7 @@ class _PendingSubmissionFiles:
 
     def resume(self, contest: Contest) -> None:
         """Let a contest judge the stored submissions, the oldest first."""
-        make_folder(self._folder)
+        create_folder_if_missing(self._folder)
         for row in sorted(self._rows, key=lambda row: float(row[AT])):
             contest.resume(row)
 
@@ -325,7 +331,7 @@ class _ContestRowWriter:
     def __init__(self, journal: ResultLog) -> None:
         self._journal, path = journal, journal.folder / RUNS
         remove_incomplete_line(path)
-        self._runs = Lines(path)
+        self._runs = LineFile(path)
 
     def save_result(self, row: Mapping[str, Any]) -> None:
         self._journal.record_result(row)
@@ -652,7 +658,7 @@ class _ModelReplyLog:
                 raise self._make_mismatch_error(f"replies of more than {max_turns} turns")
             self._replies[key] = prompt, reply
             budget.add_usage_and_get_cost(reply.usage)
-        self._reply_file = Lines(path)
+        self._reply_file = LineFile(path)
 
     def _make_mismatch_error(self, unusable_replies: str) -> InputError:
         remedy = "Choose another out=FOLDER, or discard the replies with fresh=True"

@@ -33,10 +33,10 @@ from ioi_eval.rules.selection import Budget, remove_test_results
 from ioi_eval.store.folder import (
     CONTEST,
     STOPPED,
+    read_contest_stop_reasons,
     read_info,
     read_participants,
     read_results,
-    read_stop_reasons,
 )
 from ioi_eval.store.rows import as_number
 from ioi_eval.store.tasks import read_tasks
@@ -255,7 +255,7 @@ class ScoreboardPart(ReportPart):
 
     def warnings(self, folder: Path) -> Iterator[str]:
         """Yield a warning if models stopped early."""
-        if stop_reasons := read_stop_reasons(folder):
+        if stop_reasons := read_contest_stop_reasons(folder):
             reasons = "; ".join(
                 f"{name}: {reason}" for name, reason in list(stop_reasons.items())[:_MAX_NAMED]
             )

@@ -11,11 +11,11 @@ import msgspec
 
 from ioi_eval.model.values import Value
 from ioi_eval.reports.document import NOTHING, Section, TableBlock
-from ioi_eval.reports.headline import Entry, choose_author_heading
+from ioi_eval.reports.headline import Entry, choose_model_column_heading
 from ioi_eval.reports.parts import ReportPart
 from ioi_eval.reports.records import ModelSummary, ProblemSummary
 from ioi_eval.rules.metrics import compute_bootstrap_interval
-from ioi_eval.store.tasks import PEOPLE, ContestResults, People, read_people
+from ioi_eval.store.tasks import PEOPLE, ContestResults, People, read_human_results
 
 _MIN_RATING, _MAX_RATING = -1000.0, 5000.0
 _Z_95 = 1.96  # number of standard deviations of a 95 % interval
@@ -29,7 +29,7 @@ class PeoplePart(ReportPart):
 
     def numbers(self, folder: Path, models: Sequence[ModelSummary]) -> Sequence[Any]:
         """Return each model's standing as plain values, or None if the run lacks results of people."""
-        if (people := read_people(folder)) is None:
+        if (people := read_human_results(folder)) is None:
             return [None for _ in models]
         return [
             msgspec.to_builtins(compare_with_human_contestants(people, model.problems)) for model in models
@@ -55,7 +55,7 @@ class PeoplePart(ReportPart):
             ],
             table=TableBlock(
                 heads=[
-                    choose_author_heading(entries),
+                    choose_model_column_heading(entries),
                     "Percentile",
                     "Rating",
                     "Contests or problems",

@@ -282,7 +282,7 @@ class RayServerClient:
 
     async def _put_object(self, content: Blob) -> Any:
         reference = await asyncio.to_thread(lambda: cluster.store_object(content.read()))
-        self._references.keep(content.sha256, reference, content.size)
+        self._references.put(content.sha256, reference, content.size)
         return reference
 
     async def _call_node(self, address: str, method: str, *arguments: Any) -> Any:

@@ -214,7 +214,7 @@ class UnansweredRequests:
         """Store the answer of disconnected work for the repeated request. Older answers may be dropped."""
         self._tasks.discard(work.task)
         if not work.task.cancelled() and work.task.exception() is None and work.expiry is not None:
-            self._answers.keep(str(id(work)), (key, work), len(work.task.result()))
+            self._answers.put(str(id(work)), (key, work), len(work.task.result()))
 
     def _cancel_abandoned_request(self, key: str, work: _RequestWork) -> None:
         self._forget_answer(key, work)

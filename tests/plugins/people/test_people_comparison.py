@@ -14,7 +14,7 @@ from ioi_eval.models import Verdict
 from ioi_eval.plugins.people.standing import compare_with_human_contestants
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.records import ProblemSummary
-from ioi_eval.store.tasks import ContestResults, People, write_people
+from ioi_eval.store.tasks import ContestResults, People, write_human_results
 
 RATED = People(source="ratings", rated=True)
 
@@ -102,7 +102,7 @@ def test_report_contains_percentile_among_people(tmp_path: Path) -> None:
     rows = [result_row(submission(key), SUM, result(submission(key), {"3-a": Verdict.WA})) for key in "ab"]
     folder = write_run(tmp_path / "run", rows)
     assert summarize_run(folder).models[0].more == {}
-    write_people(folder, People(source="the contest's table", contests=(contest("x", "sum"),)))
+    write_human_results(folder, People(source="the contest's table", contests=(contest("x", "sum"),)))
     assert summarize_run(folder).models[0].more["people"]["percentile"] == 50
     assert json.loads((folder / "people.json").read_text())["source"] == "the contest's table"
 
@@ -110,8 +110,8 @@ def test_report_contains_percentile_among_people(tmp_path: Path) -> None:
 def test_report_is_updated_when_results_of_people_are_added(tmp_path: Path) -> None:
     sent = submission("a")
     folder = write_run(tmp_path / "run", [result_row(sent, SUM, result(sent))])
-    write_people(folder, People(source="the contest's table", missing="no network"))
+    write_human_results(folder, People(source="the contest's table", missing="no network"))
     assert "no network" in str(write_reports(folder).models[0].more)
-    write_people(folder, People(source="the contest's table", contests=(contest("x", "sum"),)))
+    write_human_results(folder, People(source="the contest's table", contests=(contest("x", "sum"),)))
     assert "no network" not in str(write_reports(folder).models[0].more)
     assert "no network" not in (folder / "report.md").read_text()

@@ -99,7 +99,9 @@ async def test_concurrent_processes_build_proctor_once(sources: Path, tmp_path: 
     assert (tmp_path / "count").read_text() == "x\n"
 
 
-@pytest.mark.parametrize(("where", "step"), [(shutil, "copyfile"), (contents, "_open_file")])
+@pytest.mark.parametrize(
+    ("where", "step"), [(shutil, "copyfile"), (contents, "_open_or_create_file_descriptor")]
+)
 async def test_full_cache_in_proctor_build_is_engine_unavailable(
     sources: Path,
     own_store: Store,

@@ -383,7 +383,7 @@ async def test_checker_is_built_once(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
         await artifacts.build_problem_programs(artifacts.prepare_problem(checked_problem()))
-        first = await artifacts.build_trusted(artifacts.prepare_problem(checked_problem()), CHECKER)
+        first = await artifacts.build_trusted_program(artifacts.prepare_problem(checked_problem()), CHECKER)
     assert first is not None
     assert len(engine.builds) == 1
     assert engine.builds[0].files[-1].name == "checker/checker.cpp"
@@ -423,7 +423,7 @@ async def test_builtin_checkers_need_no_build(tmp_path: Path, kind: CheckerKind)
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
         assert (
-            await artifacts.build_trusted(
+            await artifacts.build_trusted_program(
                 artifacts.prepare_problem(plain_problem(checker=Checker(kind=kind))), CHECKER
             )
             is None
@@ -434,7 +434,7 @@ async def test_builtin_checkers_need_no_build(tmp_path: Path, kind: CheckerKind)
 async def test_checker_without_source_is_input_error(tmp_path: Path) -> None:
     async with opened(tmp_path, FakeEngine()) as artifacts:
         with pytest.raises(InputError, match="the checker's source is missing"):
-            await artifacts.build_trusted(
+            await artifacts.build_trusted_program(
                 artifacts.prepare_problem(plain_problem(checker=Checker(kind=CheckerKind.CMS))), CHECKER
             )
 
@@ -526,12 +526,16 @@ async def test_artifact_in_use_outlives_eviction(tmp_path: Path) -> None:
 async def test_evicted_checker_is_built_again_for_same_problem(tmp_path: Path) -> None:
     engine, shared_problem = FakeEngine(), checked_problem()
     async with opened(tmp_path, engine) as artifacts:
-        first = await artifacts.build_trusted(artifacts.prepare_problem(shared_problem), CHECKER)
-        second_build = await artifacts.build_trusted(artifacts.prepare_problem(shared_problem), CHECKER)
+        first = await artifacts.build_trusted_program(artifacts.prepare_problem(shared_problem), CHECKER)
+        second_build = await artifacts.build_trusted_program(
+            artifacts.prepare_problem(shared_problem), CHECKER
+        )
         assert first is not None and second_build == first and len(engine.jobs) == 1
         assert first.file.content.path is not None
         shutil.rmtree(Path(first.file.content.path).parents[1])
-        third_build = await artifacts.build_trusted(artifacts.prepare_problem(shared_problem), CHECKER)
+        third_build = await artifacts.build_trusted_program(
+            artifacts.prepare_problem(shared_problem), CHECKER
+        )
     assert third_build is not None and third_build.file.content.read() and len(engine.jobs) == 2
 
 

@@ -12,7 +12,7 @@ from support.engines import LANGUAGES, submission_recipe
 from ioi_eval.engines.jobs.build import make_control_program_command
 from ioi_eval.engines.jobs.headers import make_precompiled_header_spec
 from ioi_eval.errors import InputError, JobRejected, JudgeFailure
-from ioi_eval.judge.recipes import make_proctor_build_spec, make_trusted_build_spec
+from ioi_eval.judge.recipes import make_proctor_build_spec, make_trusted_program_spec
 from ioi_eval.models import BuildLimits, Submission, TaskOptions, TaskType, Toolchain
 
 LIMITS = BuildLimits()
@@ -172,7 +172,7 @@ def test_source_with_any_text_gets_build_spec(code: str) -> None:
 
 def test_checker_build_compiles_first_source_only() -> None:
     problem = checked_problem()
-    recipe = make_trusted_build_spec(problem, problem.checker, "checker", LIMITS)
+    recipe = make_trusted_program_spec(problem, problem.checker, "checker", LIMITS)
     assert recipe.command[-3:] == ("-o", "checker.out", "checker/checker.cpp")
     assert [source.name for source in recipe.sources] == ["checker/testlib.h", "checker/checker.cpp"]
     assert recipe.limits.wall_time is not None

@@ -11,7 +11,7 @@ from kattis_files import write
 from package_files import read, sound, zipped
 
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.judge.recipes import find_linked_grader
+from ioi_eval.judge.recipes import find_linked_grader_name
 from ioi_eval.model.languages import find_language
 from ioi_eval.problems import load_problems
 from ioi_eval.problems.kattis.package import Kattis
@@ -84,5 +84,5 @@ def test_language_whose_included_file_cannot_be_used_is_left_out(tmp_path: Path,
     with pytest.raises(
         JudgeFailure, match=f"is not judged in {languages[0]}: {next(iter(files))}"
     ) as failure:
-        find_linked_grader(problem, find_language(languages[0]))
+        find_linked_grader_name(problem, find_language(languages[0]))
     assert failure.value.final

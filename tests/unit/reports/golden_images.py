@@ -16,11 +16,11 @@ from typing import Any
 from support.browsers import opened
 from support.runs import extract_recorded_run
 
-from ioi_eval.reports.document import name_problem_page, name_submission_page
+from ioi_eval.reports.document import make_submission_page_filename, name_problem_page
 
 FOLDER = Path(__file__).with_name("golden")
 MADE_WITH = FOLDER / "made_with.json"
-_SUBMISSION = f"report/{name_submission_page('invented-huge-tide-03')}"
+_SUBMISSION = f"report/{make_submission_page_filename('invented-huge-tide-03')}"
 # Name: page, width, colour scheme, medium.
 PICTURES = {
     "report": ("report.html", 1400, "light", ""),

@@ -31,8 +31,8 @@ from ioi_eval.reports.document import (
     Section,
     TableBlock,
     format_number,
+    make_submission_page_filename,
     name_problem_page,
-    name_submission_page,
     render_html,
 )
 from ioi_eval.reports.headline import make_difference_sentence
@@ -567,7 +567,7 @@ def test_long_line_of_code_scrolls_on_screen_and_wraps_on_paper(tmp_path: Path, 
     folder = write_run(tmp_path / "run", [result_row(sent, problem(), result(sent))])
     write_reports(folder)
     browser.set_window_size(718, 900)
-    browser.get((folder / "report" / name_submission_page("long")).as_uri())
+    browser.get((folder / "report" / make_submission_page_filename("long")).as_uri())
     sizes = """
         const box = document.querySelector(".code"), range = document.createRange();
         range.selectNodeContents(box);
@@ -591,7 +591,7 @@ def test_narrow_tables_of_models_and_subtasks_are_cards(folder: Path, browser: A
     browser.get((folder / "report.html").as_uri())
     overflows = browser.execute_script(areas, "[data-kind=leaderboard], [data-kind='pass@k']")
     assert len(overflows) == 2 and max(overflows) <= 0
-    browser.get((folder / "report" / name_submission_page(f"sum-0-1{HOSTILE[0]}")).as_uri())
+    browser.get((folder / "report" / make_submission_page_filename(f"sum-0-1{HOSTILE[0]}")).as_uri())
     overflows = browser.execute_script(areas, "[data-kind=subtasks]")
     assert len(overflows) == 1 and overflows[0] <= 0
 

@@ -16,7 +16,7 @@ from test_html_page import HOSTILE
 
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ReportOptions, write_reports
-from ioi_eval.reports.document import name_submission_page
+from ioi_eval.reports.document import make_submission_page_filename
 from ioi_eval.reports.records import PageChoice
 
 pytestmark = [pytest.mark.nightly, pytest.mark.usefixtures("nothing_went_wrong")]
@@ -40,7 +40,7 @@ def written(folder: Path, numbers: Iterable[int], *, equal: Iterable[int] = ()) 
 
 
 def address(folder: Path, number: int) -> str:
-    return (folder / "report" / name_submission_page(f"k{number}{TEXT}")).as_uri()
+    return (folder / "report" / make_submission_page_filename(f"k{number}{TEXT}")).as_uri()
 
 
 def property_of_all(browser: Any, selector: str, name: str) -> list[str]:
@@ -64,7 +64,7 @@ def test_old_submission_page_gets_links_to_later_attempts(tmp_path: Path, browse
     assert navigation_texts(browser) == ["Attempt 3 of 3 of this model:", "← k2 (AC)"], (
         "attempts are ordered by number, not by key"
     )
-    page = folder / "report" / name_submission_page(f"k10{TEXT}")
+    page = folder / "report" / make_submission_page_filename(f"k10{TEXT}")
     inode_before = page.stat().st_ino
     write_reports(written(folder, (11, 12), equal=(12,)))
     assert page.stat().st_ino == inode_before
@@ -90,7 +90,7 @@ def test_keys_j_and_k_walk_through_attempts(tmp_path: Path, browser: Any) -> Non
             rows.append(result_row(sent, SUM, result(sent)))
     folder = write_run(tmp_path / "run", rows)
     write_reports(folder)
-    browser.get((folder / "report" / name_submission_page("a0")).as_uri())
+    browser.get((folder / "report" / make_submission_page_filename("a0")).as_uri())
     for key, expected_title in (
         ("k", "a0"),
         ("j", "a1"),
@@ -166,6 +166,6 @@ def test_many_equal_programs_fit_phone_width(tmp_path: Path, browser: Any, schem
 def test_live_server_serves_attempt_navigation(tmp_path: Path, browser: Any) -> None:
     folder = written(tmp_path / "run", range(3))
     with serving(folder, browser) as server:
-        browser.get(f"{server}/report/{name_submission_page(f'k1{TEXT}')}")
+        browser.get(f"{server}/report/{make_submission_page_filename(f'k1{TEXT}')}")
         assert navigation_texts(browser) == ["Attempt 2 of 3 of this model:", "← k0 (AC)", "→ k2 (AC)"]
         browser.get("about:blank")  # before the server stops

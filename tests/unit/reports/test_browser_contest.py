@@ -14,7 +14,7 @@ from test_browser_live import serving
 from test_html_page import HOSTILE
 
 from ioi_eval import report_sync
-from ioi_eval.reports.document import ALL, format_number, name_submission_page
+from ioi_eval.reports.document import ALL, format_number, make_submission_page_filename
 from ioi_eval.runs.work import make_synchronous
 
 pytestmark = [
@@ -83,7 +83,7 @@ def test_contest_pages_filter_participants(cup: Path, browser: Any) -> None:
     assert "Compared with" not in find(browser, "body").text
     browser.get(f"{(cup / 'report' / ALL).as_uri()}#submissions;model=heron")
     assert column(browser, 1) == ["heron"]
-    browser.get((cup / "report" / name_submission_page("otter/lanterns#2")).as_uri())
+    browser.get((cup / "report" / make_submission_page_filename("otter/lanterns#2")).as_uri())
     assert find(browser, "nav[data-page]").text.startswith("Attempt 2 of 2 of this participant:")
 
 

@@ -12,7 +12,7 @@ from test_problem_pages import PROBLEM
 
 from ioi_eval.models import Blob
 from ioi_eval.reports import write_reports
-from ioi_eval.reports.document import name_problem_page, name_submission_page
+from ioi_eval.reports.document import make_submission_page_filename, name_problem_page
 from ioi_eval.store.tasks import Task, write_tasks
 
 pytestmark = [pytest.mark.nightly, pytest.mark.usefixtures("nothing_went_wrong")]
@@ -44,7 +44,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     problem = msgspec.structs.replace(PROBLEM, statement=Blob.of(STATEMENT))
     write_tasks(folder, {"sum": Task.from_problem(problem, "0" * 64)})
     write_reports(folder)
-    names = {"problem": name_problem_page("sum"), "submission": name_submission_page("sum-1-1")}
+    names = {"problem": name_problem_page("sum"), "submission": make_submission_page_filename("sum-1-1")}
     return {kind: (folder / "report" / name).as_uri() for kind, name in names.items()}
 
 

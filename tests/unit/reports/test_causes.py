@@ -14,10 +14,10 @@ from support.runs import failure_row, result_row, summarize_run
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Subtask, Verdict
 from ioi_eval.reports import sections, write_reports
-from ioi_eval.reports.document import choose_shade
-from ioi_eval.reports.records import find_cause
+from ioi_eval.reports.document import choose_score_colour_class
+from ioi_eval.reports.records import find_missing_points_cause
 from ioi_eval.reports.sections import bin_difficulties
-from ioi_eval.reports.summary import read_traits
+from ioi_eval.reports.summary import read_problem_traits
 from ioi_eval.store.folder import Progress, write_progress
 
 WITH_SAMPLE = msgspec.structs.replace(
@@ -67,13 +67,16 @@ COMPILER = "In function 'main':\nmain.cpp:12:5: error: ‘x’ was not declared 
 def test_failure_cause_contains_verdict_and_feedback_line(
     statuses: dict[str, Verdict], fields: dict[str, Any], expected: str
 ) -> None:
-    assert find_cause(result(submission("a"), statuses, problem=WITH_SAMPLE, **fields)) == expected
+    assert (
+        find_missing_points_cause(result(submission("a"), statuses, problem=WITH_SAMPLE, **fields))
+        == expected
+    )
 
 
 def test_cause_of_reply_without_program_is_its_reason() -> None:
     empty = msgspec.structs.replace(submission("a"), code=None)
     empty_result = result(empty, compiles=False, compile_output="The reply is empty\n")
-    assert find_cause(empty_result) == "no program: The reply is empty"
+    assert find_missing_points_cause(empty_result) == "no program: The reply is empty"
 
 
 def test_causes_list_three_examples_regardless_of_row_order(tmp_path: Path) -> None:
@@ -114,14 +117,14 @@ def test_many_numbers_of_difficulty_become_ranges(difficulties: list[str], expec
     [(0, "g0"), (0.001, "g1"), (0.5, "g5"), (0.999, "g9"), (1, "g10"), (1 - 1e-12, "g10")],
 )
 def test_only_zero_and_full_share_get_extreme_shades(share: float, expected: str) -> None:
-    assert choose_shade(share) == expected
+    assert choose_score_colour_class(share) == expected
 
 
 @pytest.mark.parametrize(
     ("value", "expected"), [("2024-05-31T12:00:00Z", "2024-05-31"), ("soon", ""), (3, ""), ("2024-13-01", "")]
 )
 def test_contest_date_is_read_as_day(value: object, expected: str) -> None:
-    assert read_traits({"contest_date": value}).date == expected
+    assert read_problem_traits({"contest_date": value}).date == expected
 
 
 def test_points_by_language_count_only_submissions_in_that_language(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_models_are_paired_problem_by_problem(tmp_path: Path) -> None:
         None,
         2,
     )
-    assert pair.sentence == (
+    assert pair.comparison_sentence == (
         "m: No difference is shown in pass@1: fewer than 6 problems cannot show one. A minus B is +75.0 "
         "percentage points, over 2 problems."
     )
@@ -182,7 +182,7 @@ def test_other_judges_rows_without_keys_are_compared_by_problem_only(tmp_path: P
         3,
         (),
     )
-    assert [problem.difference for problem in difference.paired[0].problems] == [0, 0, 0]
+    assert [problem.value_difference for problem in difference.paired[0].problems] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(

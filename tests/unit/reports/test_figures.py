@@ -25,8 +25,8 @@ from ioi_eval.reports.plots import (
     SERIES,
     Axis,
     Series,
-    draw_columns,
     draw_curves,
+    draw_stacked_column_chart,
     make_figure,
     shorten_name,
     shorten_names,
@@ -271,7 +271,7 @@ def test_figure_colours_are_distinct_and_contrast_with_page(index: int) -> None:
 
 
 def test_histogram_bars_are_proportional_to_their_counts() -> None:
-    drawing = draw_columns("t", [("a", (1, 3)), ("b", (2, 0))], ["v-ac", "v-wa"])
+    drawing = draw_stacked_column_chart("t", [("a", (1, 3)), ("b", (2, 0))], ["v-ac", "v-wa"])
     heights = [float(height) for height in re.findall(r'height="([\d.]+)"><title>', drawing)]
     assert heights == [30, 90, 60, 0]
     assert re.findall(r">(\d)</text>", drawing) == ["4", "2"]

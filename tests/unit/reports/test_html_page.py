@@ -21,8 +21,8 @@ from ioi_eval.errors import JudgeFailure
 from ioi_eval.model.text import visible
 from ioi_eval.models import Solution, Verdict
 from ioi_eval.reports import make_run_document, render_html, summarize_run, write_reports
-from ioi_eval.reports.document import CodeLines, Document, Meter, Section, TableBlock, choose_cell_style
-from ioi_eval.reports.plots import Axis, Series, draw_columns, draw_curves, make_figure
+from ioi_eval.reports.document import CodeLines, Document, Section, ShareBar, TableBlock, choose_cell_style
+from ioi_eval.reports.plots import Axis, Series, draw_curves, draw_stacked_column_chart, make_figure
 from ioi_eval.reports.records import VALIDATION, write_json
 from ioi_eval.reports.validation import make_validation
 from ioi_eval.rules.expectations import KeyedExpectation, list_expectations
@@ -147,7 +147,7 @@ def read(page: str) -> Reader:
 
 def document_with(content: str) -> Document:
     """Return a document with the text in every possible place."""
-    drawing = draw_columns(content, [(content, [1])], ["v-ac"], [(content, "v-ac")])
+    drawing = draw_stacked_column_chart(content, [(content, [1])], ["v-ac"], [(content, "v-ac")])
     axis = Axis(title=content, max_value=2)
     drawing += draw_curves(content, [Series(name=content, points=[(0, 1), (1, 2)])], axis, axis, (1, content))
     section = Section(
@@ -156,7 +156,7 @@ def document_with(content: str) -> Document:
         text=[content],
         figures=[make_figure(content, drawing, [content], [[content]])],
         table=TableBlock(
-            heads=[content, "n"], rows=[[content, content], [content, Meter(part=1, whole=2)]], align="lr"
+            heads=[content, "n"], rows=[[content, content], [content, ShareBar(part=1, whole=2)]], align="lr"
         ),
         notes=[content],
         items=[content],
@@ -217,7 +217,9 @@ def test_css_class_of_a_cell_comes_from_a_fixed_list() -> None:
 
 
 def test_meter_is_drawn_to_scale() -> None:
-    table = TableBlock(heads=["a"], rows=[[Meter(part=1, whole=3)], [Meter(part=0, whole=0)]], align="l")
+    table = TableBlock(
+        heads=["a"], rows=[[ShareBar(part=1, whole=3)], [ShareBar(part=0, whole=0)]], align="l"
+    )
     page = render_html(Document(title="t", sections=[Section(title="s", table=table)]))
     assert 'class="full" width="33.33"' in page and "33.3 %" in page
     assert 'class="full" width="0.00"' in page

@@ -57,9 +57,11 @@ def test_page_of_growing_run_equals_page_computed_from_all_rows(folder: Path) ->
 
 def test_only_new_rows_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report, read_rows = InterimReport(folder), list[int]()
-    count_row = interim.RowCounter._count_row
+    count_row = interim.RunSummaryBuilder._count_row
     monkeypatch.setattr(
-        interim.RowCounter, "_count_row", lambda self, *row: (read_rows.append(1), count_row(self, *row))[1]
+        interim.RunSummaryBuilder,
+        "_count_row",
+        lambda self, *row: (read_rows.append(1), count_row(self, *row))[1],
     )
     page_of(report)
     assert len(read_rows) == 200

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from ioi_eval.errors import InputError
-from ioi_eval.reports.medals import ContestYear, award_medal, load_known_contests, read_contests
+from ioi_eval.reports.medals import ContestYear, award_medal, load_bundled_contest_years, read_contests
 
 SIX = {f"p{n}": 100.0 for n in range(6)}
-KNOWN = load_known_contests()
+KNOWN = load_bundled_contest_years()
 
 
 @pytest.mark.parametrize(

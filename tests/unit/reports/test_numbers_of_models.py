@@ -15,13 +15,18 @@ from support.runs import ReportOptions, ScoreMode, failure_row, read_result, res
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Subtask, Verdict
 from ioi_eval.reports import ModelSummary
-from ioi_eval.reports.document import Meter, TableBlock, format_number, render_markdown
+from ioi_eval.reports.document import ShareBar, TableBlock, format_number, render_markdown
 from ioi_eval.reports.headline import make_leaderboard_section
-from ioi_eval.reports.medals import ContestYear, load_known_contests
+from ioi_eval.reports.medals import ContestYear, load_bundled_contest_years
 from ioi_eval.reports.page import make_run_document
 from ioi_eval.reports.sections import make_group_sort_key, make_run_entries
 from ioi_eval.reports.sections import make_medals_section as sections_medals
-from ioi_eval.reports.summary import ProblemTraits, make_attempt, measure_limit_usage, read_traits
+from ioi_eval.reports.summary import (
+    ProblemTraits,
+    compute_limit_usage_steps,
+    make_attempt,
+    read_problem_traits,
+)
 from ioi_eval.rules.selection import Budget
 from ioi_eval.store.tasks import Task
 
@@ -107,7 +112,7 @@ def test_pass_at_k_counts_target_subtask_as_passed(tmp_path: Path) -> None:
     ],
 )
 def test_problem_traits_ignore_invalid_columns(columns: dict[str, Any], traits: ProblemTraits) -> None:
-    assert read_traits(columns) == traits
+    assert read_problem_traits(columns) == traits
 
 
 def test_difficulties_are_sorted_by_level_then_number() -> None:
@@ -137,7 +142,7 @@ def test_resource_use_is_rounded_up_to_next_step_of_limit(seconds: float, step: 
     """A value above the limit never counts as within it."""
     test = msgspec.structs.replace(result(submission("a")).tests[0], cpu_time=seconds, memory=None)
     judged_result = msgspec.structs.replace(result(submission("a")), tests=(test,))
-    assert list(measure_limit_usage(judged_result, Task(sha256="", cpu_time=1.0, memory=1 << 20))) == [
+    assert list(compute_limit_usage_steps(judged_result, Task(sha256="", cpu_time=1.0, memory=1 << 20))) == [
         ("time", step)
     ]
 
@@ -261,7 +266,7 @@ def test_solved_problems_follow_scoring_mode(tmp_path: Path) -> None:
 
 def contest(year: int, problems: int = 6) -> list[dict[str, Any]]:
     """Return a contest with five solved problems, and half of the points of all other problems."""
-    contests_known = load_known_contests()
+    contests_known = load_bundled_contest_years()
     names = (
         contests_known[year].ids if year in contests_known else [f"{year}-{letter}" for letter in "abcdef"]
     )[:problems]
@@ -294,7 +299,7 @@ def test_leaderboard_shows_medals_and_intervals(tmp_path: Path) -> None:
     table = leading(run_folder)
     [line] = [dict(zip(table.heads, row, strict=True)) for row in table.rows]
     points = line["Points of 1,200"]
-    assert line["Medals"] == "2 gold" and isinstance(points, Meter)
+    assert line["Medals"] == "2 gold" and isinstance(points, ShareBar)
     assert points.low is not None and points.high is not None
     assert 0.7 < points.low < points.part / points.whole < points.high == 1
     assert points.text == f"{format_number(points.part)} ({1200 * points.low:.0f} to 1,200)"

@@ -28,12 +28,12 @@ from ioi_eval.reports.document import (
     Code,
     TableBlock,
     _load_pygments,
+    make_list_page_filename,
+    make_submission_page_filename,
     name_attempts_script,
-    name_list_page,
     name_problem_page,
-    name_submission_page,
-    render_comparison,
     render_numbered_code,
+    render_output_diff_rows,
     render_rows,
 )
 from ioi_eval.reports.records import PageChoice
@@ -125,7 +125,7 @@ def links(page: Path) -> Iterator[Path]:
 
 
 def test_submission_page_shows_code_and_tests(tmp_path: Path) -> None:
-    page = (run(tmp_path / "run") / "report" / name_submission_page("sum-1-1")).read_text()
+    page = (run(tmp_path / "run") / "report" / make_submission_page_filename("sum-1-1")).read_text()
     assert re.findall(r'<a id="L\d+" href="#L(\d+)">', page) == ["1", "2", "3"]
     assert '<span class="k' in page and "&lt;/script&gt;" in page
     assert [re.search(rf"<td>{name}</td><td class=\"status (\w+)\"", page)[1] for name in ("1-a", "2-a")] == [
@@ -137,12 +137,15 @@ def test_submission_page_shows_code_and_tests(tmp_path: Path) -> None:
 
 
 def test_submission_page_shows_wrong_output_with_expected(tmp_path: Path) -> None:
-    page = (run(tmp_path / "run") / "report" / name_submission_page("sum-1-1")).read_text()
+    page = (run(tmp_path / "run") / "report" / make_submission_page_filename("sum-1-1")).read_text()
     [table] = re.findall(r"<h2>Output of test 2-a</h2>(.*?)</section>", page, re.S)
     end = '<span class="blank">↵</span>'
     assert f"<td>1</td><td>1 <del>2</del> 3{end}</td><td>1 <ins>7</ins> 3{end}</td>" in table
     assert '<td>2</td><td class="none"></td><td><ins>yes↵</ins></td>' in table
-    assert "Output of test" not in (tmp_path / "run" / "report" / name_submission_page("sum-1-0")).read_text()
+    assert (
+        "Output of test"
+        not in (tmp_path / "run" / "report" / make_submission_page_filename("sum-1-0")).read_text()
+    )
 
 
 @pytest.mark.parametrize(
@@ -182,27 +185,30 @@ def test_test_input_is_shown_for_test_without_output() -> None:
 def test_page_without_outputs_names_keep_outputs_option(tmp_path: Path) -> None:
     run(tmp_path / "run")
     pages = {
-        name: (tmp_path / "run" / "report" / name_submission_page(f"sum-1-{name}")).read_text()
+        name: (tmp_path / "run" / "report" / make_submission_page_filename(f"sum-1-{name}")).read_text()
         for name in (0, 1)
     }
     assert not any("option keep-outputs" in page for page in pages.values())
     sent = submission("k", row={"model": "m"})
     write_reports(write_run(tmp_path / "bare", [result_row(sent, SUM, result(sent, {"2-a": Verdict.WA}))]))
-    assert "option keep-outputs" in (tmp_path / "bare" / "report" / name_submission_page("k")).read_text()
+    assert (
+        "option keep-outputs"
+        in (tmp_path / "bare" / "report" / make_submission_page_filename("k")).read_text()
+    )
 
 
 def test_submission_page_folds_reply_and_shows_code_once(tmp_path: Path) -> None:
     generation = f"Thus I think.\n```cpp\n{CODE}```\nThat is all."
     sent = submission("k", row={"model": "m", "generation": generation})
     write_reports(write_run(tmp_path / "run", [result_row(sent, SUM, result(sent))]))
-    page = (tmp_path / "run" / "report" / name_submission_page("k")).read_text()
+    page = (tmp_path / "run" / "report" / make_submission_page_filename("k")).read_text()
     assert page.count("cstdio") == 1
     [reply] = re.findall(r"<details><summary>The reply of [^<]*</summary>(.*?)</details>", page, re.S)
     assert "Thus I think.\n```cpp\n[the code above]\n```\nThat is all." in reply
 
 
 def test_submission_page_draws_subtask_points_as_bars(tmp_path: Path) -> None:
-    page = (run(tmp_path / "run") / "report" / name_submission_page("sum-1-0")).read_text()
+    page = (run(tmp_path / "run") / "report" / make_submission_page_filename("sum-1-0")).read_text()
     [table] = re.findall(r"<h2>Subtasks</h2>(.*?)</section>", page, re.S)
     assert (
         table.count('<span class="squares"') == len(SUM.subtasks) and table.count('class="v-ac"') == 1 + 3 + 4
@@ -219,14 +225,14 @@ def test_problem_page_lists_attempts_and_equal_programs(tmp_path: Path) -> None:
     write_reports(folder)
     page = (folder / "report" / name_problem_page("sum")).read_text()
     [equal] = re.findall(r'<section id="equal">(.*?)</section>', page, re.S)
-    assert name_submission_page("k0") in equal and name_submission_page("k2") in equal
+    assert make_submission_page_filename("k0") in equal and make_submission_page_filename("k2") in equal
     assert ">Attempt</th>" in page and '<td class="number">5</td>' in page
-    page_text = (folder / "report" / name_submission_page("k2")).read_text()
+    page_text = (folder / "report" / make_submission_page_filename("k2")).read_text()
     assert (
         f'href="{name_problem_page("sum")}#equal"' in page_text
         and f"{name_problem_page('sum')}#m-" in page_text
     )
-    assert "#equal" not in (folder / "report" / name_submission_page("k1")).read_text()
+    assert "#equal" not in (folder / "report" / make_submission_page_filename("k1")).read_text()
 
 
 @pytest.mark.parametrize(
@@ -253,14 +259,14 @@ def test_output_diff_marks_differences(
         f"<tr><td>{n}</td>{cell(first)}{cell(second)}</tr>\n"
         for n, (first, second) in enumerate(rows, start=1)
     )
-    assert str(render_comparison(output, expected)) == "".join(lines)
+    assert str(render_output_diff_rows(output, expected)) == "".join(lines)
 
 
 def test_reply_keeps_whitespace_on_page(tmp_path: Path) -> None:
     code = "for a in b:\n\tif  a:\n        print(a)\x1b[31m\u202e\n"
     sent = submission("k", row={"model": "m", "generation": code})
     write_reports(write_run(tmp_path / "run", [result_row(sent, SUM, result(sent))]))
-    page = (tmp_path / "run" / "report" / name_submission_page("k")).read_text()
+    page = (tmp_path / "run" / "report" / make_submission_page_filename("k")).read_text()
     assert "<pre>for a in b:\n\tif  a:\n        print(a)\ufffd[31m\ufffd\n</pre>" in page
 
 
@@ -305,7 +311,7 @@ def test_limited_pages_cover_failed_sampled_and_best_submissions(
         assert len(files(folder)) == number
     # Nine of each problem: a page changes only with the submissions of its problems.
     row_counts = [
-        (folder / "report" / name_list_page(part_number)).read_text().count("<tr>")
+        (folder / "report" / make_list_page_filename(part_number)).read_text().count("<tr>")
         for part_number in range(4)
     ]
     assert row_counts == [7 + 1, 2 + 1, 7 + 1, 2 + 1]
@@ -365,12 +371,12 @@ def test_only_pages_of_new_rows_are_built(tmp_path: Path) -> None:
     assert (folder / "report" / "old.html").exists() and (folder / "summary.json").stat().st_ino == summaries
 
     added(folder, "new")
-    (folder / "report" / name_submission_page("sum-0-0")).unlink()
+    (folder / "report" / make_submission_page_filename("sum-0-0")).unlink()
     write_reports(folder)
     files_after = files(folder)
-    assert files_after.keys() - files_before.keys() == {name_submission_page("new")}
+    assert files_after.keys() - files_before.keys() == {make_submission_page_filename("new")}
     assert {name for name in files_before if files_after[name] != files_before[name]} <= {
-        name_submission_page("sum-0-0")
+        make_submission_page_filename("sum-0-0")
     }
     assert "new" in (folder / "report" / ALL).read_text()
     assert not (folder / "report" / "old.html").exists()
@@ -383,9 +389,11 @@ def test_report_update_reads_each_row_once_and_new_rows_twice(
     """The second time to build its page."""
     folder = run(tmp_path / "run")
     added(folder, "new")
-    reads, truly = Counter[str](), store_folder.expand_confinement
+    reads, truly = Counter[str](), store_folder.restore_row_confinement
     monkeypatch.setattr(
-        store_folder, "expand_confinement", lambda row, *more: reads.update([row["key"]]) or truly(row, *more)
+        store_folder,
+        "restore_row_confinement",
+        lambda row, *more: reads.update([row["key"]]) or truly(row, *more),
     )
     write_reports(folder)
     assert (
@@ -407,7 +415,10 @@ def test_page_of_a_replaced_row_is_rebuilt(tmp_path: Path) -> None:
     """The row has the same key, but another position or other results."""
     folder = run(tmp_path / "run")
     lines = (folder / "results.jsonl").read_bytes().splitlines(keepends=True)
-    page, marked = folder / "report" / name_submission_page("sum-0-0"), lines[0].replace(b"puts", b"gets")
+    page, marked = (
+        folder / "report" / make_submission_page_filename("sum-0-0"),
+        lines[0].replace(b"puts", b"gets"),
+    )
     (folder / "results.jsonl").write_bytes(b"".join([*lines[1:], marked]))
     write_reports(folder)
     assert "gets" in page.read_text()

@@ -16,7 +16,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.model.text import visible
 from ioi_eval.models import Blob, Limits, Solution, Verdict
 from ioi_eval.reports import write_reports
-from ioi_eval.reports.document import name_problem_page, name_submission_page
+from ioi_eval.reports.document import make_submission_page_filename, name_problem_page
 from ioi_eval.store.tasks import TASKS, Task, read_tasks, write_tasks
 
 PROBLEM = msgspec.structs.replace(
@@ -58,7 +58,7 @@ def test_problem_page_shows_statement_limits_and_solutions(tmp_path: Path) -> No
     ):
         assert content in page
     assert "model_solution" in page and "Time limit" in words(
-        tmp_path / "report" / name_submission_page("s0")
+        tmp_path / "report" / make_submission_page_filename("s0")
     )
 
 
@@ -74,7 +74,7 @@ def test_time_and_memory_use_are_shares_of_limits(tmp_path: Path) -> None:
     uses = {use.what: use for use in model.uses}
     # Every test of the samples uses 0.1 s and 1 MiB: a quarter of both. Compile errors use nothing.
     assert {kind: sum(use.counts) for kind, use in uses.items()} == {"time": 3, "memory": 3}
-    assert [uses["time"].compute_share_within(share) for share in (0.2, 0.25, 1)] == [0, 1, 1]
+    assert [uses["time"].compute_fraction_below_usage(share) for share in (0.2, 0.25, 1)] == [0, 1, 1]
     assert "Time and memory" in (tmp_path / "report.html").read_text()
 
 

@@ -19,7 +19,7 @@ from ioi_eval.models import Problem, Submission
 from ioi_eval.reports import page, pages, summarize_run, write_reports
 from ioi_eval.reports import tables as tests_table
 from ioi_eval.reports.records import PageChoice
-from ioi_eval.reports.summary import RowCounter
+from ioi_eval.reports.summary import RunSummaryBuilder
 from ioi_eval.store.tasks import Task, write_tasks
 
 MADE_OF = Fingerprint(dump="d" * 64)
@@ -42,9 +42,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     ):
         monkeypatch.setattr(module, name, value)
     counts = list[int]()
-    read_rows: Callable[..., None] = RowCounter.read_rows
+    read_rows: Callable[..., None] = RunSummaryBuilder.read_rows
 
-    def counting(self: RowCounter, *more: Any, **keywords: Any) -> None:
+    def counting(self: RunSummaryBuilder, *more: Any, **keywords: Any) -> None:
         counts.append(0)
 
         def count(row: object, found_row: object, offset: int) -> None:
@@ -52,7 +52,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
         read_rows(self, *more, count, **keywords)
 
-    monkeypatch.setattr(RowCounter, "read_rows", counting)
+    monkeypatch.setattr(RunSummaryBuilder, "read_rows", counting)
     yield counts
 
 
@@ -119,7 +119,7 @@ class History:
         return result_row(one, of, msgspec.structs.replace(judged_result, repeats=repeats))
 
     def add(self) -> None:
-        with ResultLog.open(self.folder, MADE_OF, any_compiler=True) as journal:
+        with ResultLog.open(self.folder, MADE_OF, allows_several_compilers=True) as journal:
             for _ in range(self.dice.randrange(1, 9)):
                 journal.record_result(self.row(*self.new()))
 
@@ -130,7 +130,7 @@ class History:
 
     def judge_failed(self) -> None:
         """Record results of failed submissions, and leave their lines in failures.jsonl."""
-        journal = ResultLog.open(self.folder, MADE_OF, any_compiler=True)
+        journal = ResultLog.open(self.folder, MADE_OF, allows_several_compilers=True)
         for key in sorted(journal.failed):
             journal.record_result(self.row(*self.of[key]))
         failures = (self.folder / "failures.jsonl").read_bytes()
@@ -138,10 +138,10 @@ class History:
         (self.folder / "failures.jsonl").write_bytes(failures)
 
     def rename(self) -> None:
-        with ResultLog.open(self.folder, MADE_OF, any_compiler=True) as journal:
+        with ResultLog.open(self.folder, MADE_OF, allows_several_compilers=True) as journal:
             gone = [key for key in sorted(journal.done) if self.dice.random() < 0.3]
             for key in gone:
-                journal.supersede(key)
+                journal.mark_superseded(key)
             journal.start_run()
             for key in gone:
                 sent, of = self.of[key]
@@ -204,7 +204,7 @@ def grown(folder: Path) -> History:
     history = History(folder, 7)
     write_run(folder, [history.row(*history.new()) for _ in range(14)], made_of=MADE_OF)
     write_reports(folder)
-    with ResultLog.open(folder, MADE_OF, any_compiler=True) as journal:
+    with ResultLog.open(folder, MADE_OF, allows_several_compilers=True) as journal:
         for _ in range(3):
             journal.record_result(history.row(*history.new()))
     return history
@@ -230,9 +230,9 @@ def test_rows_edited_at_same_size_are_read_again(tmp_path: Path, read: list[int]
     """The edit is in the middle of the file, so that its first and last bytes are unchanged."""
     grown(tmp_path / "run")
     write_reports(tmp_path / "run")
-    stamp = pages.Stamp.of(tmp_path / "run", ReportOptions())
+    stamp = pages.ReportStamp.of_run_folder(tmp_path / "run", ReportOptions())
     changed_early(tmp_path / "run")
-    assert pages.Stamp.of(tmp_path / "run", ReportOptions()) == stamp
+    assert pages.ReportStamp.of_run_folder(tmp_path / "run", ReportOptions()) == stamp
     same_as_anew(tmp_path / "run")
     assert "nodel" in (tmp_path / "run" / "report.md").read_text()
 
@@ -283,12 +283,12 @@ def test_changed_report_sources_cause_a_full_rebuild(
     tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grown(tmp_path / "run")
-    stamp_of = pages.Stamp.of
+    stamp_of = pages.ReportStamp.of_run_folder
 
-    def stamp_of_other_sources(*arguments: Any) -> pages.Stamp:
+    def stamp_of_other_sources(*arguments: Any) -> pages.ReportStamp:
         return msgspec.structs.replace(stamp_of(*arguments), program="other")
 
-    monkeypatch.setattr(pages.Stamp, "of", stamp_of_other_sources)
+    monkeypatch.setattr(pages.ReportStamp, "of_run_folder", stamp_of_other_sources)
     same_as_anew(tmp_path / "run")
     assert read == [14, 17, 17]
 

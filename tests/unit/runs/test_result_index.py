@@ -54,7 +54,7 @@ def check(folder: Path, *names: str) -> None:
         assert journal.problems == ({"sum"} if names else set())
         for name in names:
             expected = of(name)
-            assert journal.read_row(name)["key"] == name and journal.find_problem(name) == "sum"
+            assert journal.read_row(name)["key"] == name and journal.find_problem_of_row(name) == "sum"
             by_text = journal.find_result(expected["submission_sha256"], "sum")
             by_program = journal.find_program(f"2:{name}")
             assert by_text is not None and by_text["key"] == name
@@ -246,14 +246,14 @@ def test_result_log_reads_the_same_with_and_without_its_index(
 def test_superseded_result_is_readable_and_its_key_can_be_recorded_again(folder: Path) -> None:
     write(folder, "a", "b")
     with ResultLog.open(folder, MADE_OF) as journal:
-        journal.supersede("a")
+        journal.mark_superseded("a")
         assert (journal.done, journal.superseded, journal.read_row("a")["key"]) == ({"b"}, {"a"}, "a")
         reused_row = journal.find_result(of("a")["submission_sha256"], "sum")
         assert reused_row is not None and reused_row["key"] == "a", "an equal submission may reuse the result"
         journal.start_run()
         assert (journal.done, journal.superseded) == ({"b"}, set())
         journal.record_result(of("a") | {"problem_id": "tree"})
-        assert ([*journal.done], journal.find_problem("a"), journal.problems) == (
+        assert ([*journal.done], journal.find_problem_of_row("a"), journal.problems) == (
             ["b", "a"],
             "tree",
             {"sum", "tree"},
@@ -264,7 +264,7 @@ def test_superseded_result_is_readable_and_its_key_can_be_recorded_again(folder:
 def test_saved_index_excludes_rows_reused_from_other_runs(folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     write(other, "b1")
-    with ResultLog.open(folder, MADE_OF, reuse=[other]) as journal:
+    with ResultLog.open(folder, MADE_OF, reused_folders=[other]) as journal:
         journal.record_result(of("a1"))
         assert (folder / INDEX).exists()
         assert journal.find_result(of("b1")["submission_sha256"], "sum") is not None

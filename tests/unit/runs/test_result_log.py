@@ -116,7 +116,7 @@ def test_failures_stay_if_the_run_is_not_restarted(folder: Path) -> None:
 def test_superseding_rows_leaves_no_open_file(scored: Path) -> None:
     open_before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     with ResultLog.open(scored, MADE_OF) as journal:
-        journal.supersede("a1")
+        journal.mark_superseded("a1")
         journal.start_run()
         assert journal.done == {"a2", "a3"}
     assert len(os.listdir("/proc/self/fd")) == open_before  # noqa: PTH208
@@ -176,7 +176,7 @@ def test_malformed_result_line_is_input_error_with_line_number(scored: Path, bro
         ResultLog.open(scored, MADE_OF)
     assert caught.value.row == 2 and caught.value.where == str(results) and caught.value.remedy
     assert results.read_bytes() == content
-    with ResultLog.open(scored, MADE_OF, fresh=True) as journal:
+    with ResultLog.open(scored, MADE_OF, discards_earlier_run=True) as journal:
         journal.record_result(row("b1"))
     assert keys(scored) == ["b1"]
 
@@ -193,7 +193,7 @@ def test_results_file_without_run_json_is_not_overwritten(folder: Path) -> None:
     (folder / "results.jsonl").write_text('{"key":"of another program"}\n')
     for fresh in (False, True):
         with pytest.raises(InputError, match=r"run\.json is missing, but it contains results\.jsonl"):
-            ResultLog.open(folder, MADE_OF, fresh=fresh)
+            ResultLog.open(folder, MADE_OF, discards_earlier_run=fresh)
     assert (folder / "results.jsonl").read_text() == '{"key":"of another program"}\n'
     assert [path.name for path in folder.iterdir()] == ["results.jsonl"]
 
@@ -238,7 +238,7 @@ def test_second_process_in_the_same_folder_is_refused(scored: Path) -> None:
             with pytest.raises(
                 InputError, match=rf"another process \(pid {os.getpid()}\) is writing this run"
             ):
-                ResultLog.open(scored, MADE_OF, fresh=fresh)
+                ResultLog.open(scored, MADE_OF, discards_earlier_run=fresh)
     with ResultLog.open(scored, MADE_OF) as journal:
         assert "a4" in journal.done
 
@@ -326,5 +326,5 @@ def test_folder_with_other_files_is_refused(folder: Path) -> None:
         with pytest.raises(
             InputError, match=r"has no run.* it contains b, c, d, \.\.\.\. Choose a new or empty"
         ):
-            ResultLog.open(folder, MADE_OF, fresh=fresh)
+            ResultLog.open(folder, MADE_OF, discards_earlier_run=fresh)
     assert sorted(folder.iterdir()) == files_before

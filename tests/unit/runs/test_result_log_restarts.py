@@ -44,7 +44,7 @@ EDITED = msgspec.structs.replace(MADE_OF, problems={**MADE_OF.problems, "sum": "
 def test_results_of_edited_problem_are_superseded(of_two: Path) -> None:
     results_before = (of_two / "results.jsonl").read_bytes()
     with ResultLog.open(of_two, EDITED) as journal:
-        assert journal.done == {"b1"} and journal.edited == {"sum": 2} and not journal.is_unchanged
+        assert journal.done == {"b1"} and journal.edited == {"sum": 2} and not journal.has_same_fingerprint
         assert journal.find_result(of_problem("a1", "sum")["submission_sha256"], "sum") is None
         assert (of_two / "results.jsonl").read_bytes() == results_before  # nothing has started
     with ResultLog.open(of_two, EDITED) as journal:
@@ -59,7 +59,7 @@ def test_results_of_edited_problem_are_superseded(of_two: Path) -> None:
         ("a2", "b" * 64),
     ]
     with ResultLog.open(of_two, EDITED) as journal:
-        assert journal.done == {"a1", "b1"} and journal.is_unchanged
+        assert journal.done == {"a1", "b1"} and journal.has_same_fingerprint
     with ResultLog.open(of_two, MADE_OF) as journal:  # with the original problem, its results count again
         reused_row = journal.find_result(of_problem("a2", "sum")["submission_sha256"], "sum")
         assert reused_row is not None and reused_row["key"] == "a2"
@@ -82,12 +82,12 @@ def test_reused_results_stay_readable_while_their_run_changes(
     of_two: Path, tmp_path: Path, change: str
 ) -> None:
     """Another process may supersede rows of that run meanwhile."""
-    with ResultLog.open(tmp_path / "mine", MADE_OF, reuse=[of_two]) as journal:
+    with ResultLog.open(tmp_path / "mine", MADE_OF, reused_folders=[of_two]) as journal:
         if change == "removed":
             shutil.rmtree(of_two)
         else:
             made_of = EDITED if change == "edited" else MADE_OF
-            with ResultLog.open(of_two, made_of, fresh=change == "fresh") as other:
+            with ResultLog.open(of_two, made_of, discards_earlier_run=change == "fresh") as other:
                 other.start_run()
         for key, problem in (("a1", "sum"), ("b1", "tree"), ("a2", "sum")):
             reused_row = journal.find_result(of_problem(key, problem)["submission_sha256"], problem)
@@ -119,7 +119,7 @@ def test_kill_while_superseding_loses_no_result(of_two: Path, number: int) -> No
 def test_fresh_discards_the_old_run_with_the_first_new_row(scored: Path) -> None:
     (scored / "report.md").write_text("of the old rows")
     (scored / "notes.txt").write_text("the user's own")
-    with ResultLog.open(scored, MADE_OF, fresh=True) as journal:
+    with ResultLog.open(scored, MADE_OF, discards_earlier_run=True) as journal:
         assert journal.done == set()
         assert keys(scored) == ["a1", "a2", "a3"]
         journal.record_result(row("a2"))
@@ -133,14 +133,14 @@ def test_fresh_run_cannot_reuse_its_own_results(scored: Path, tmp_path: Path) ->
     (tmp_path / "link").symlink_to(scored)
     for run_folder in (scored, tmp_path / "link"):
         with pytest.raises(InputError, match="'reuse': `reuse` names this run's folder"):
-            ResultLog.open(scored, MADE_OF, fresh=True, reuse=[run_folder])
+            ResultLog.open(scored, MADE_OF, discards_earlier_run=True, reused_folders=[run_folder])
     assert (scored / "results.jsonl").read_bytes() == results_before
-    with ResultLog.open(scored, MADE_OF, reuse=[scored]) as journal:
+    with ResultLog.open(scored, MADE_OF, reused_folders=[scored]) as journal:
         assert journal.done == {"a1", "a2", "a3"}
 
 
 def test_fresh_run_without_rows_keeps_old_run(scored: Path) -> None:
-    with ResultLog.open(scored, Fingerprint(dump="new"), fresh=True):
+    with ResultLog.open(scored, Fingerprint(dump="new"), discards_earlier_run=True):
         pass
     with ResultLog.open(scored, MADE_OF) as journal:
         assert journal.done == {"a1", "a2", "a3"}
@@ -183,7 +183,7 @@ def test_kill_during_fresh_leaves_the_old_or_the_new_run(scored: Path, number: i
     with pytest.MonkeyPatch.context() as patch:
         steps_until_killed(patch, number)
         try:
-            with ResultLog.open(scored, new_fingerprint, fresh=True) as journal:
+            with ResultLog.open(scored, new_fingerprint, discards_earlier_run=True) as journal:
                 journal.record_result(row("b1"))
         except Killed:
             pass

@@ -18,14 +18,14 @@ def some(letter: str, size: int = 40) -> Blob:
 def test_reserved_space_is_not_given_to_others(tmp_path: Path) -> None:
     depot = BlobCache(tmp_path, 100)
     assert depot.reserve(60) and not depot.reserve(60)
-    depot.release(60)
+    depot.release_reserved_bytes(60)
     assert depot.reserve(60)
 
 
 def test_released_contents_can_be_evicted(tmp_path: Path) -> None:
     depot, first, second, third = BlobCache(tmp_path, 100), some("a"), some("b"), some("c")
     depot.add(first)
-    with depot.hold([first.sha256]):
+    with depot.protect_from_eviction([first.sha256]):
         depot.add(second)
         depot.add(third)
         assert [depot.has(blob.sha256) for blob in (first, second, third)] == [True, False, True]
@@ -37,8 +37,8 @@ def test_released_contents_can_be_evicted(tmp_path: Path) -> None:
 def test_content_held_twice_is_kept_until_both_release_it(tmp_path: Path) -> None:
     depot, first = BlobCache(tmp_path, 50), some("a")
     depot.add(first)
-    with depot.hold([first.sha256]):
-        with depot.hold([first.sha256]):
+    with depot.protect_from_eviction([first.sha256]):
+        with depot.protect_from_eviction([first.sha256]):
             pass
         depot.add(some("b"))
         assert depot.has(first.sha256)

@@ -19,7 +19,12 @@ from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.runs.folders import convert_rows_to_run
-from ioi_eval.store.rows import compact_row, expand_row, make_compact_row, merge_equal_values
+from ioi_eval.store.rows import (
+    compact_row_and_confinement,
+    make_compact_row,
+    merge_equal_values,
+    restore_compact_row,
+)
 
 PLAIN = problem("plain", subtasks=False)
 CONFINED = {"v": 1, "landlock": 7, "seccomp": True}
@@ -43,14 +48,14 @@ def as_it_was(folder: Path) -> Path:
 @given(judged())
 def test_compact_row_expands_to_the_original_row(case: tuple[Submission, Problem, SubmissionResult]) -> None:
     first = result_row(*case)
-    short, confinements = compact_row(first)
-    expanded = expand_row(msgspec.json.decode(msgspec.json.encode(short)), confinements)
+    short, confinements = compact_row_and_confinement(first)
+    expanded = restore_compact_row(msgspec.json.decode(msgspec.json.encode(short)), confinements)
     confinement = {name: value for name, value in first["confinement"].items() if name != "uid"}
     assert expanded == {**first, "confinement": confinement}
     assert len(msgspec.json.encode(short)) < len(msgspec.json.encode(first))
-    assert expand_row(dict(first), {}) == first, "a full row is read unchanged"
-    assert compact_row(expanded)[0] == short
-    straight, same = compact_row(make_compact_row(*case))
+    assert restore_compact_row(dict(first), {}) == first, "a full row is read unchanged"
+    assert compact_row_and_confinement(expanded)[0] == short
+    straight, same = compact_row_and_confinement(make_compact_row(*case))
     assert (encode_terminal_safe_json(straight), same) == (encode_terminal_safe_json(short), confinements), (
         "equal to the byte"
     )
@@ -63,12 +68,12 @@ def test_rows_with_repeated_tests_and_other_judges_expand() -> None:
     first["all_subtasks_results"][0]["test_results"][0]["status"] = (
         "WA"  # differs from the same test in another subtask
     )
-    short, confinements = compact_row(first)
+    short, confinements = compact_row_and_confinement(first)
     assert short["test_columns"]["cpu_times"] == [[], [], [], [], [1.0, 1.1]]
     assert short["test_columns"]["test_name"] == ["1-a", "1-a", "2-a", "2-b", "3-a"]
-    assert expand_row(short, confinements)["all_subtasks_results"] == first["all_subtasks_results"]
+    assert restore_compact_row(short, confinements)["all_subtasks_results"] == first["all_subtasks_results"]
     repeated_test["of another judge"] = True
-    assert compact_row(first)[0]["all_subtasks_results"] == first["all_subtasks_results"], (
+    assert compact_row_and_confinement(first)[0]["all_subtasks_results"] == first["all_subtasks_results"], (
         "a row with unknown columns is not changed"
     )
 
@@ -76,9 +81,9 @@ def test_rows_with_repeated_tests_and_other_judges_expand() -> None:
 def test_compact_row_keeps_points_of_single_tests() -> None:
     first = row("a")
     first["all_subtasks_results"][2]["test_results"][3]["points"] = 0.0
-    short, confinements = compact_row(first)
+    short, confinements = compact_row_and_confinement(first)
     assert short["test_columns"]["points"] == [None, None, None, 0.0]
-    assert expand_row(short, confinements)["all_subtasks_results"] == first["all_subtasks_results"]
+    assert restore_compact_row(short, confinements)["all_subtasks_results"] == first["all_subtasks_results"]
 
 
 def test_process_counts_are_in_tests_table(tmp_path: Path) -> None:
@@ -139,7 +144,7 @@ def test_reused_results_keep_their_confinement(tmp_path: Path, older: bool) -> N
     other = write_run(tmp_path / "other", [row("a")])
     if older:
         as_it_was(other)
-    with ResultLog.open(tmp_path / "mine", Fingerprint(dump="x"), reuse=[other]) as journal:
+    with ResultLog.open(tmp_path / "mine", Fingerprint(dump="x"), reused_folders=[other]) as journal:
         reused_row = journal.find_result(row("a")["submission_sha256"], "sum")
         assert reused_row == next(read_rows(other))
         journal.record_result(reused_row, is_earlier=True)
@@ -188,7 +193,7 @@ def test_tests_table_is_rebuilt_if_it_is_missing_or_rows_are_new(tmp_path: Path)
     path.unlink()
     write_reports(run)
     assert path.read_bytes() == first
-    write_reports(run, into=tmp_path)
+    write_reports(run, target_folder=tmp_path)
     assert not (tmp_path / "tests.parquet").exists()
 
 

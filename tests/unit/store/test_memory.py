@@ -109,7 +109,7 @@ async def test_immediate_failure_is_raised_and_not_cached() -> None:
 
 
 async def test_abandoned_call_continues_if_a_caller_returns_in_time() -> None:
-    clock, shared, work = FastForwardClock(), SharedCalls[int](linger_seconds=10.0), Work()
+    clock, shared, work = FastForwardClock(), SharedCalls[int](seconds_without_callers=10.0), Work()
     first = asyncio.create_task(shared.call("key", work))
     await settle()
     first.cancel()
@@ -122,7 +122,7 @@ async def test_abandoned_call_continues_if_a_caller_returns_in_time() -> None:
 
 
 async def test_abandoned_call_is_cancelled_if_no_caller_returns() -> None:
-    clock, shared, work = FastForwardClock(), SharedCalls[int](linger_seconds=10.0), Work()
+    clock, shared, work = FastForwardClock(), SharedCalls[int](seconds_without_callers=10.0), Work()
     first = asyncio.create_task(shared.call("key", work))
     await settle()
     first.cancel()
@@ -171,9 +171,9 @@ def test_least_recently_used_values_are_evicted_first() -> None:
     gone = list[str]()
     cache = LruCache[str](10, gone.append)
     for key in "abc":
-        cache.keep(key, key.upper(), 3)
+        cache.put(key, key.upper(), 3)
     assert cache.get("a") == "A"
-    cache.keep("d", "D", 4)
+    cache.put("d", "D", 4)
     assert gone == ["B"]
     assert [cache.get(key) for key in "abcd"] == ["A", None, "C", "D"]
     cache.clear()
@@ -182,18 +182,18 @@ def test_least_recently_used_values_are_evicted_first() -> None:
 
 def test_newest_value_is_never_evicted() -> None:
     cache = LruCache[int](10)
-    cache.keep("small", 1)
-    cache.keep("large", 2, 11)
+    cache.put("small", 1)
+    cache.put("large", 2, 11)
     assert (cache.get("small"), cache.get("large")) == (None, 2)
-    cache.keep("small", 3)
+    cache.put("small", 3)
     assert (cache.get("small"), cache.get("large")) == (3, None)
 
 
 def test_value_stored_twice_counts_once() -> None:
     cache = LruCache[int](10)
     for value in range(5):
-        cache.keep("same", value, 4)
-    cache.keep("other", 9, 4)
+        cache.put("same", value, 4)
+    cache.put("other", 9, 4)
     assert (cache.get("same"), cache.get("other")) == (4, 9)
     cache.forget(["same", "unknown"])
     assert cache.get("same") is None

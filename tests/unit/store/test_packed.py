@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioi_eval.store import packed
-from ioi_eval.store.packed import Keys, NamesByKey, PackedByteStrings, PackedContent
+from ioi_eval.store.packed import NamesByKey, PackedByteStrings, PackedContent, PackedKeys
 
 texts = st.text(st.characters(), max_size=4)  # including halves of surrogate pairs, and the empty string
 
@@ -23,17 +23,17 @@ def checksums(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 def test_packed_keys_behave_like_dict_keys() -> None:
     @given(st.lists(texts), st.lists(texts))
     def holds(added: list[str], queries: list[str]) -> None:
-        keys, indexes = Keys(), dict[str, int]()
+        keys, indexes = PackedKeys(), dict[str, int]()
         for key in added:
             assert keys.add(key) == (key not in indexes)
             indexes.setdefault(key, len(indexes))
         stored_keys = msgspec.msgpack.decode(
             msgspec.msgpack.encode(keys.packed.stored_content), type=PackedContent
         )
-        for key_set in (keys, Keys.from_stored(stored_keys)):
+        for key_set in (keys, PackedKeys.from_stored(stored_keys)):
             assert list(key_set) == list(indexes) and len(key_set) == len(indexes)
             for key in (*added, *queries):
-                assert key_set.find(key) == indexes.get(key, -1)
+                assert key_set.find_index(key) == indexes.get(key, -1)
                 assert (key in key_set) == (key in indexes)
 
     holds()
@@ -55,7 +55,7 @@ def test_named_keys_behave_like_dict(names: dict[str, str]) -> None:
     for key, name in names.items():
         named_keys.add(key, name)
     restored = NamesByKey(
-        Keys.from_stored(named_keys.keys_in_order.packed.stored_content),
+        PackedKeys.from_stored(named_keys.keys_in_order.packed.stored_content),
         named_keys.names,
         named_keys.name_indexes,
     )

@@ -231,7 +231,7 @@ async def test_processes_sharing_store_build_checker_once(tmp_path: Path) -> Non
     server = Slow(GOOD)
     async with opened(tmp_path, server) as first, opened(tmp_path, server) as other:
         checkers = (
-            builder.build_trusted(builder.prepare_problem(checked_problem()), CHECKER)
+            builder.build_trusted_program(builder.prepare_problem(checked_problem()), CHECKER)
             for builder in (first, other)
         )
         ours, theirs = await asyncio.gather(*checkers)
@@ -268,13 +268,13 @@ async def test_unwritable_cache_is_judge_failure(
         with pytest.raises(JudgeFailure, match=message):
             await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("code"))
         with pytest.raises(JudgeFailure, match=message):
-            await artifacts.build_trusted(artifacts.prepare_problem(checked_problem()), CHECKER)
+            await artifacts.build_trusted_program(artifacts.prepare_problem(checked_problem()), CHECKER)
 
 
 async def test_checker_is_built_without_sandbox_on_unconfined_engine(tmp_path: Path) -> None:
     server = unconfined(IN_ONE)
     async with opened(tmp_path, server) as artifacts:
-        await artifacts.build_trusted(artifacts.prepare_problem(checked_problem()), CHECKER)
+        await artifacts.build_trusted_program(artifacts.prepare_problem(checked_problem()), CHECKER)
     (job,) = server.jobs
     assert names(job)[:2] == ["build", "compile"]
 
@@ -500,7 +500,7 @@ async def test_artifact_too_large_to_deliver_is_uncached_compile_error(tmp_path:
             )
             assert isinstance(built, CompileError) and "needs 64000001 bytes" in built.log
         with pytest.raises(JudgeFailure, match="needs 64000001 bytes"):
-            await artifacts.build_trusted(artifacts.prepare_problem(checked_problem()), CHECKER)
+            await artifacts.build_trusted_program(artifacts.prepare_problem(checked_problem()), CHECKER)
     assert len(server.jobs) == 3
 
 
@@ -520,7 +520,7 @@ async def test_checkers_are_built_locally_if_architecture_matches(
 ) -> None:
     client, server = FakeEngine(), Server(GOOD, architecture=architecture)
     async with client, opened(tmp_path, server, trusted=client) as artifacts:
-        checker = await artifacts.build_trusted(artifacts.prepare_problem(checked_problem()), CHECKER)
+        checker = await artifacts.build_trusted_program(artifacts.prepare_problem(checked_problem()), CHECKER)
         proctor = await artifacts.build_proctor()
         await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("code"))
     assert checker is not None

@@ -198,7 +198,7 @@ async def test_full_worker_cache_is_retried_after_a_minute(
         endpoint = known_endpoint(server)
         depot.reserve(ROOM)
         assert told(await client.execute(endpoint, await job())) == HASH
-        depot.release(ROOM)
+        depot.release_reserved_bytes(ROOM)
         assert told(await client.execute(endpoint, await job())) == HASH
         assert (await received_contents(server))[0] == 0
         clock_seconds += 61
