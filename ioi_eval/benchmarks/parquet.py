@@ -54,7 +54,7 @@ def read_batches(
     memory_limit_bytes = (
         read_machine_memory() // _MEMORY_DIVISOR if max_memory_bytes is None else max_memory_bytes
     )
-    request = {"path": str(path.absolute()), "columns": columns, "memory": memory_limit_bytes}
+    request = {"path": str(path.absolute()), "columns": columns, "max_unpacking_bytes": memory_limit_bytes}
     child, stream = _send_request_to_child(json.dumps(request).encode())
     is_idle = False
     try:

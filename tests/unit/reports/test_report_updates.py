@@ -48,7 +48,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         counts.append(0)
 
         def count(row: object, found_row: object, offset: int) -> None:
-            counts[-1] += offset >= keywords.get("counted_from", 0)
+            counts[-1] += offset >= keywords.get("count_start_offset", 0)
 
         read_rows(self, *more, count, **keywords)
 

@@ -53,7 +53,7 @@ async def test_broken_checker_fails_submissions_of_its_problem_only(tmp_path: Pa
 
     judge = FakeJudge(lambda one: broken("tree.zip") if one.problem_id == "tree" else result(one))
     both = [*some(3), submission("t", problem_id="tree")]
-    summary, _ = await score(tmp_path / "run", judge, both, prepare=prepare)
+    summary, _ = await score(tmp_path / "run", judge, both, prepare_problem=prepare)
     assert (summary.judged, summary.failed) == (3, 1)
     failures = read_failures(tmp_path / "run")
     assert list(failures) == ["t"]
@@ -66,7 +66,7 @@ async def test_run_writes_nothing_if_no_problem_can_be_built(tmp_path: Path) -> 
 
     judge = FakeJudge()
     with pytest.raises(CheckerBroken, match="does not compile"):
-        await score(tmp_path / "run", judge, [*some(3), submission("t", problem_id="tree")], prepare=prepare)
+        await score(tmp_path / "run", judge, [*some(3), submission("t", problem_id="tree")], prepare_problem=prepare)
     assert judge.judged == [] and not (tmp_path / "run").exists()
 
 
@@ -81,11 +81,11 @@ async def test_input_error_in_preparation_ends_run_before_writing(tmp_path: Path
 
     judge = FakeJudge()
     with pytest.raises(InputError, match="does not compile"):
-        await score(tmp_path / "run", judge, [*some(3), submission("t", problem_id="tree")], prepare=prepare)
+        await score(tmp_path / "run", judge, [*some(3), submission("t", problem_id="tree")], prepare_problem=prepare)
     assert judge.judged == [] and not (tmp_path / "run").exists()
-    await score(tmp_path / "run", judge, some(3), prepare=prepare)
+    await score(tmp_path / "run", judge, some(3), prepare_problem=prepare)
     assert prepared == ["sum", "tree", "sum"]
-    await score(tmp_path / "run", judge, some(3), prepare=prepare)
+    await score(tmp_path / "run", judge, some(3), prepare_problem=prepare)
     assert prepared == ["sum", "tree", "sum"], "a judged submission needs no checker"
 
 
@@ -93,7 +93,7 @@ async def test_unavailable_engine_in_preparation_does_not_end_run(tmp_path: Path
     async def prepare(problem: Problem) -> None:
         raise EngineUnavailable("not yet")
 
-    summary, _ = await score(tmp_path / "run", FakeJudge(), some(2), prepare=prepare)
+    summary, _ = await score(tmp_path / "run", FakeJudge(), some(2), prepare_problem=prepare)
     assert summary.judged == 2
 
 
