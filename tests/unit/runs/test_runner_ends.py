@@ -66,7 +66,9 @@ async def test_run_writes_nothing_if_no_problem_can_be_built(tmp_path: Path) -> 
 
     judge = FakeJudge()
     with pytest.raises(CheckerBroken, match="does not compile"):
-        await score(tmp_path / "run", judge, [*some(3), submission("t", problem_id="tree")], prepare_problem=prepare)
+        await score(
+            tmp_path / "run", judge, [*some(3), submission("t", problem_id="tree")], prepare_problem=prepare
+        )
     assert judge.judged == [] and not (tmp_path / "run").exists()
 
 
@@ -81,7 +83,9 @@ async def test_input_error_in_preparation_ends_run_before_writing(tmp_path: Path
 
     judge = FakeJudge()
     with pytest.raises(InputError, match="does not compile"):
-        await score(tmp_path / "run", judge, [*some(3), submission("t", problem_id="tree")], prepare_problem=prepare)
+        await score(
+            tmp_path / "run", judge, [*some(3), submission("t", problem_id="tree")], prepare_problem=prepare
+        )
     assert judge.judged == [] and not (tmp_path / "run").exists()
     await score(tmp_path / "run", judge, some(3), prepare_problem=prepare)
     assert prepared == ["sum", "tree", "sum"]
