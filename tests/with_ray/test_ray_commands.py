@@ -98,7 +98,7 @@ def test_stale_address_file_of_a_ray_cluster_is_reported(
         (tmp_path / "ray" / "ray_current_cluster").write_text(address)
         refused = command("doctor", engine="ray")
     assert refused.returncode == 2
-    assert f"no Ray server answered at {address}" in refused.stderr and "remove it then" in refused.stderr
+    assert f"no Ray server answered at {address}" in refused.stderr and "Remove the file" in refused.stderr
 
 
 def test_package_with_forking_submissions_validates_on_ray(rig: Rig, tmp_path: Path) -> None:
