@@ -39,7 +39,7 @@ _PAIRED = (TaskType.COMMUNICATION, TaskType.INTERACTIVE, TaskType.TWO_STEPS)
 
 
 def main(store: Store, mixture_names: Sequence[str]) -> int:
-    embedded.toolchains = cache(embedded.toolchains)
+    embedded.find_toolchains = cache(embedded.find_toolchains)
     os.environ["API_KEY"] = SECRET
     with _make_work_folder() as work_folder:
         report = _probe_confinement(store, work_folder)
