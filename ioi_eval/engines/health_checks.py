@@ -64,6 +64,13 @@ async def run_health_checks(
     """Build the program that runs jobs in sandboxes, and return all health checks.
 
     A check comes before the checks that depend on it.
+
+    Args:
+        store: Cache of built programs.
+        sandboxes: Folder in which sandboxes are created. None means the folder that an engine would choose.
+        python: Path or version of the Python for submissions, or CALLER for the Python of this process.
+            Empty means the newest Python of the system.
+        folders: Folders, besides those of the system, whose Pythons are also reported.
     """
     compiler = await asyncio.to_thread(find_compiler)
     if compiler is not None and not is_in_system_folder(Path(compiler.path)):
@@ -116,7 +123,14 @@ async def _find_toolchains(store: Store, sandboxes: Path | None, python: str) ->
 async def check_fork_server(
     compiler: Toolchain | None, python: Toolchain | None, store: Store, folder: Path
 ) -> list[HealthCheck]:
-    """Return the check of the fork server's library. Without it, Python programs are judged more slowly."""
+    """Return the check of the fork server's library. Without it, Python programs are judged more slowly.
+
+    Args:
+        compiler: Builds the library if the bundled library cannot be used. None means no compiler.
+        python: The Python that loads the library. None means no Python, and then there is no check.
+        store: Cache of the built library.
+        folder: Temporary folder in which the library is built.
+    """
     name = "waiting Python"
     if python is None:
         return []

@@ -30,6 +30,12 @@ async def run_in_thread_to_end(
 
     If the caller is cancelled, call `stop_early`, wait for the thread, call `undo` with its result, and then
     raise CancelledError.
+
+    Args:
+        work: Called without arguments in the thread.
+        executor: Provides the thread. None means the event loop's own executor.
+        stop_early: Makes `work` end soon. It is also called if the event loop is closed during the work.
+        undo: Receives the result that no caller receives. It is not called if `work` raised an exception.
     """
     thread_future = asyncio.get_running_loop().run_in_executor(executor, work)
     try:

@@ -67,7 +67,16 @@ _COMPILE_TIME_S = 120.0  # maximum seconds for compiling, unless a server has a 
 def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN) -> Job:
     """Return a classic job, which runs a submission on one test; docs/protocol.md describes batched jobs.
 
-    With `runtime="cms_ioi"` the job contains no scripts, and the scripts of the cluster's package run.
+    Args:
+        problem: The problem.
+        test: The test.
+        submission: A submission in C++.
+        runtime: The engine's runtime for the job. With OWN the job contains the scripts that run. With any
+            other runtime, such as "cms_ioi", the scripts of the cluster's package run.
+
+    Raises:
+        JudgeFailure: Classic jobs do not support the problem, or the submission's language.
+        InputError: The language is unknown, or the checker's source is missing.
     """
     _refuse_unsupported_problem(problem, submission)
     has_our_scripts = runtime == OWN

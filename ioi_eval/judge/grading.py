@@ -33,9 +33,19 @@ async def grade_groups(
     programs: ProblemPrograms,
     options: JudgeOptions,
 ) -> dict[GraderQuestion, Grade]:
-    """Return the grader's grades for all groups that it scores. Raises JudgeFailure if the grader fails.
+    """Return the grader's grades for all groups that it scores.
 
     Inner groups are graded first, because outer groups need their grades.
+
+    Args:
+        test_runner: Runs the grader.
+        problem: The problem with the grader.
+        results: Results of the submission by test. A test that equals another test may be missing.
+        programs: The problem's built programs, which include the grader.
+        options: Options of judging. `echo` and `borderline` are ignored.
+
+    Raises:
+        JudgeFailure: The grader fails, or its output is not a grade.
     """
     grades_by_question: dict[GraderQuestion, Grade] = {}
     all_results = add_duplicate_results(problem, results)

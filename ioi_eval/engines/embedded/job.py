@@ -80,7 +80,17 @@ class JobPlan(Value):
 def make_job_plan(
     job: Job, *, max_file_bytes: int, max_processes: int, packages: Iterable[LanguagePackage] = BUILT_IN
 ) -> JobPlan:
-    """Return the stages of a job as a Piston server would execute it, or raise JobRejected."""
+    """Return the stages of a job as a Piston server would execute it.
+
+    Args:
+        job: The job.
+        max_file_bytes: Maximum size of a file that programs write. The limit of a package replaces it.
+        max_processes: Maximum number of processes at the same time. The limit of a package replaces it.
+        packages: The packages that the job's runtime may name. A job with a plan needs none.
+
+    Raises:
+        JobRejected: The job has an unknown runtime, an invalid limit or file name, or lacks a required file.
+    """
     if job.plan:
         check_file_names(file.name for file in job.files)
         limits = _make_stage_limits(job, "run", max_file_bytes, max_processes)
@@ -241,7 +251,15 @@ class JobSlot:
 def run_job(
     environment: JobEnvironment, job: Job, plan: JobPlan, slot: JobSlot, kill_switch: KillSwitch
 ) -> StageEndings:
-    """Execute a job and return how its stages ended. Afterwards the job's kill switch cannot be used."""
+    """Execute a job and return how its stages ended.
+
+    Args:
+        environment: The values that all jobs of the engine share.
+        job: The job.
+        plan: The job's stages, as `make_job_plan` returns them.
+        slot: A slot in which no other job runs.
+        kill_switch: Stops the job's programs when any thread triggers it. It cannot be used after the job.
+    """
     with contextlib.closing(kill_switch):
         proctor_job = make_proctor_job(job, environment.shared) if job.plan else None
         if (
