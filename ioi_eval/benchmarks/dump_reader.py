@@ -920,7 +920,17 @@ class DumpReader:
     def read_selected_rows(
         self, row_file: RowFile, file_hash: str, id_column: str, start: tuple[int, int] = (0, 0)
     ) -> Iterator[UsableRow]:
-        """Yield the selected rows of a dump. Bad rows were reported when the dump was read the first time."""
+        """Yield the selected rows of a dump. Bad rows were reported when the dump was read the first time.
+
+        Args:
+            row_file: The file.
+            file_hash: The hash of the file's content, for the keys of rows without an id.
+            id_column: The column with the rows' ids, or an empty string.
+            start: Number of bytes and of lines to skip, because their rows were read before.
+
+        Raises:
+            InputError: A row cannot be used, and the options do not skip bad rows.
+        """
         for entry in self.read_entries(row_file, file_hash, id_column, start):
             if not isinstance(entry, InputError):
                 if self.count_row_if_selected(entry):

@@ -446,7 +446,14 @@ def _parse_json_field(fields: Fields, field_name: str) -> Any:
 
 
 def check_grader(task: TaskType, options: TaskOptions, graders: Sequence[NamedBlob], faults: Faults) -> None:
-    """Report a missing grader if the options require one."""
+    """Report a missing grader if the options require one.
+
+    Args:
+        task: The task type, which decides the grader's name.
+        options: The options of the task, which tell whether submissions are compiled with a grader.
+        graders: The package's graders.
+        faults: Receives the fault.
+    """
     name = grader_name(task)
     if options.with_grader and find_first_by_stem(graders, [name]) is None:
         faults.report("missing file", f"{name}.cpp", remedy="Add it, or set the compilation to alone")
@@ -527,7 +534,14 @@ def find_manager(
 def find_checker(
     problem_json: Fields, params: TaskTypeParams, task: TaskType, sources: Sequence[NamedBlob]
 ) -> Checker:
-    """Return the checker: from the key `checker`, else from `output_eval`, else from the package's files."""
+    """Return the checker: from the key `checker`, else from `output_eval`, else from the package's files.
+
+    Args:
+        problem_json: The fields of problem.json, which may contain the key `checker`.
+        params: The parameters of the task type, which may contain `output_eval`.
+        task: The task type, which decides the comparison if nothing else does.
+        sources: The files in the checker's folder.
+    """
     # `checker` is an object or the name of a kind. If it is not an object, its keys are empty.
     checker_values = problem_json.raw_value("checker")
     checker_keys = CheckerKeys.from_fields(
@@ -617,7 +631,14 @@ class _Group(NamedTuple):
 def read_subtasks(
     folder: Path, scoring_keys: ScoringKeys, tests: tuple[str, ...], faults: Faults
 ) -> tuple[Subtask, ...]:
-    """Return the subtasks from the files in subtasks/, or else from the score type's parameters."""
+    """Return the subtasks from the files in subtasks/, or else from the score type's parameters.
+
+    Args:
+        folder: The package's folder.
+        scoring_keys: The score type, its threshold and its parameters, from the package's header.
+        tests: Names of all tests, sorted. Subtasks that contain a number of tests take them in this order.
+        faults: Receives faults and notes.
+    """
     default_subtask = Subtask(
         name="all", points=0.0, tests=(), score_type=scoring_keys.score_type, threshold=scoring_keys.threshold
     )

@@ -72,7 +72,12 @@ def award_medal(
 ) -> Award:
     """Return the medal for points in a contest. Only a run with all problems of the contest gets a medal.
 
-    `problems`: the run's problems of that year, with their maximum points (None if missing).
+    Args:
+        year: The contest's year.
+        contest: The contest's cut-offs, number of problems and maximum points.
+        problems: Maximum points of the run's problems of that contest, by problem. None means that nothing
+            was scored for the problem.
+        points: The run's points for all problems of the contest together.
     """
     reason = _explain_no_award(contest, problems)
     if reason:

@@ -182,7 +182,12 @@ def draw_curves(
 ) -> str:
     """Return curves with names at their right as SVG. Only the first eight curves have colours.
 
-    `vertical_line`: position and label of a vertical line.
+    Args:
+        title: Description of the drawing for screen readers. It is not drawn.
+        series: The curves. Those after the first eight are grey and have no names at their right.
+        x_axis: Title and range of the horizontal axis.
+        y_axis: Title and range of the vertical axis.
+        vertical_line: Value on the horizontal axis, and label, of a vertical line. None means no line.
     """
     drawing, grey_series, series = _Drawing(WIDE), series[SERIES:], series[:SERIES]
     names = shorten_names([line.name for line in series])
@@ -308,9 +313,16 @@ def draw_stacked_column_chart(
     legend_entries: Sequence[tuple[str, str]] = (),
     total_width: float = HALF,
 ) -> str:
-    """Return a column for each label, as SVG. `legend_entries`: names and colours' classes.
+    """Return a column for each label, as SVG.
 
     If there are many columns, only the first and the last have labels. A number shows the largest height.
+
+    Args:
+        title: Description of the drawing for screen readers. It is not drawn.
+        bars: Label of each column, and the heights of its parts from bottom to top.
+        styles: CSS classes of a column's parts, in the order of the heights.
+        legend_entries: Names and CSS classes of the parts. Empty means no legend.
+        total_width: Width of the drawing in pixels.
     """
     drawing = _Drawing(total_width)
     if legend_entries:
@@ -346,7 +358,14 @@ def draw_stacked_column_chart(
 
 
 def make_figure(title: str, svg: str, column_titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> Figure:
-    """Return a figure with its numbers as CSV, in which no name can be a spreadsheet's formula."""
+    """Return a figure with its numbers as CSV, in which no name can be a spreadsheet's formula.
+
+    Args:
+        title: The figure's title.
+        svg: The drawing.
+        column_titles: First line of the CSV.
+        rows: Further lines of the CSV: the names and numbers that the drawing shows.
+    """
     output = io.StringIO()
     writer = csv.writer(output, lineterminator="\n")
     writer.writerow(_escape_formulas(column_titles))

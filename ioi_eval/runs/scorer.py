@@ -150,7 +150,14 @@ class Scorer:
 
 
 def check_type(value: object, expected_type: type, field: str, remedy: str) -> None:
-    """Raise InputError if an argument does not have the expected type."""
+    """Raise InputError if an argument does not have the expected type.
+
+    Args:
+        value: The argument.
+        expected_type: The class of which the argument must be an instance.
+        field: The argument's name, for the message.
+        remedy: The text that tells the caller what to pass instead.
+    """
     if not isinstance(value, expected_type):
         message = f"{field} must be a {expected_type.__name__}, not {type(value).__name__}"
         raise InputError(message, field=field, remedy=remedy)
@@ -182,9 +189,18 @@ def _check_arguments(problem: Problem, submission: Submission) -> None:
 async def run_classic(
     engine: Engine, problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN
 ) -> TestResult:
-    """Judge a test by a classic job, and return its result. Raises JudgeFailure if the engine fails.
+    """Judge a test by a classic job, and return its result.
 
-    `runtime`: the engine's runtime for the job. `OWN` starts the scripts that the job contains.
+    Args:
+        engine: Executes the job.
+        problem: The problem of the submission.
+        test: A test of the problem.
+        submission: The program. Without code, the test is not run.
+        runtime: The engine's runtime for the job. `OWN` starts the scripts that the job contains.
+
+    Raises:
+        InputError: The submission names another problem or no language.
+        JudgeFailure: The engine fails, or classic jobs do not support the problem or the language.
     """
     _check_arguments(problem, submission)
     if submission.code is None:
@@ -207,8 +223,19 @@ def score_sync(
         submission = Submission(key="1", problem_id=problem.id, code=source, language="c++")
         result = score_sync(problem, submission)
 
-    By default this machine judges, and builds are cached in a private folder among the temporary files. For
-    more than a few submissions, use a `Scorer`, which uses all cores.
+    For more than a few submissions, use a `Scorer`, which uses all cores.
+
+    Args:
+        problem: The problem of the submission.
+        submission: The program.
+        engine: Executes jobs. None means this machine.
+        store: Cache of builds. None means a private folder among the temporary files.
+        options: How submissions are judged. None means the default options.
+
+    Raises:
+        InputError: The problem cannot be judged, or the submission names another problem or no language.
+        JudgeFailure: The judge itself failed.
+        IoiEvalError: An event loop is already running in this thread.
     """
 
     async def score() -> SubmissionResult:

@@ -109,7 +109,16 @@ def publish_package(
 ) -> IndexLine:
     """Write the archive and its line of the file `index` into a folder that is served at `url`.
 
-    Returns the line. Raises InputError as `install_package` does, or for an invalid URL.
+    Returns the line.
+
+    Args:
+        folder: the folder that is served. It is created if it does not exist.
+        url: the http or https URL of the folder, without commas.
+        compiler: folder with `bin/`, `lib/` and `lib64/` of a compiler that the package contains.
+        headers: C++ standards, such as gnu++20, for which the package contains a precompiled header.
+
+    Raises:
+        InputError: if the URL is invalid, a file cannot be written, or a header cannot be precompiled.
     """
     # The fields of a line are separated by commas, so the URL must not contain one.
     if not re.fullmatch(r"https?://[^\s,]+", url):

@@ -392,7 +392,18 @@ class Session:
         )
 
     async def run(self, problem: str, code: str, language: str = "", *, input: str = "") -> RunReply:
-        """Run a program on the participant's own input."""
+        """Run a program on the participant's own input.
+
+        Args:
+            problem: The problem's name in the contest.
+            code: Source code of the program. Markdown fences around it are removed.
+            language: The program's language. Empty means the default language for the problem.
+            input: Content of the input.
+
+        Raises:
+            RefusedCall: The call is invalid, or the rules do not allow it.
+            UnjudgedCall: The judge failed, or the contest was stopped. The call may be repeated.
+        """
         definition, input_data = (
             self._find_problem(problem),
             _encode_text(input, self._rules.input_bytes, "input"),
@@ -511,7 +522,19 @@ class Session:
         outputs: Mapping[str, str] | None = None,
         cost: float | None = None,
     ) -> SubmissionReply:
-        """Judge a program, or files by the names of their tests, for points. `cost` is stored in the row."""
+        """Judge a program, output files, or both, for points.
+
+        Args:
+            problem: The problem's name in the contest.
+            code: Source code of the program. None means that only files are submitted.
+            language: The program's language. Empty means the default language for the problem.
+            outputs: Contents of the output files by the names of their tests. None means no files.
+            cost: Cost of the submission, which is stored in the row of its result. None means unknown.
+
+        Raises:
+            RefusedCall: The call is invalid, or the rules do not allow it.
+            UnjudgedCall: The judge failed, or the contest was stopped. The call may be repeated.
+        """
         definition = self._find_problem(problem)
         submission = self._make_submission(problem, definition, code, language, outputs)
         return await self._run_call(self._judge_new_submission(problem, definition, submission, cost))

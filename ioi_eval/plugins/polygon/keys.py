@@ -142,7 +142,14 @@ class GroupKeys(Keys):
 
 
 def read_keys(element: Element, keys_type: type[K], prefix: str, faults: Faults) -> K:
-    """Return the keys of an element. Report misspelt keys."""
+    """Return the keys of an element. Report misspelt keys.
+
+    Args:
+        element: An element of problem.xml. Its attributes and child elements are the keys.
+        keys_type: The class that declares the element's keys.
+        prefix: Text before each key in messages, such as "testset.".
+        faults: Receives faults and notes.
+    """
     keys = keys_type(read_attributes_and_children(element), HEADER, faults, prefix)
     keys.check_keys()
     return keys
