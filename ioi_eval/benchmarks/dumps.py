@@ -394,6 +394,12 @@ def open_dump_of_first_rows(
 
     The result is None if the dump is small, or if its first rows contain an error or no submission: then use
     `open_dump` first.
+
+    Args:
+        row_files: All files of the dump. Their sizes decide whether the dump is large.
+        problems: The problems that rows may name.
+        options: How rows are read. Without `keys_of_content` the result is None.
+        selection: Which rows become submissions.
     """
     if (
         sum(read_size_and_mtime(row_file.path)[0] for row_file in row_files) < LARGE_DUMP_BYTES

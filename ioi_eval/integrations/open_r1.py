@@ -221,7 +221,19 @@ def _make_text_file(name: str, content: str) -> dict[str, str]:
 async def score_single_test_case(
     client: ClassicClient, subtask: Row, test_name: str, test_input: str, test_output: str, submission: str
 ) -> TestResult:
-    """Return the result of one test. Raise JudgeFailure if its score is not a number in [0, 1]."""
+    """Return the result of one test.
+
+    Args:
+        client: The client that executes jobs.
+        subtask: A row of `open-r1/ioi`.
+        test_name: The test's name, for the result and for messages.
+        test_input: The content of the input.
+        test_output: The content of the expected output; empty if there is none.
+        submission: The program.
+
+    Raises:
+        JudgeFailure: The test cannot be judged, or its score is not a number in [0, 1].
+    """
     score, feedback = await run_submission(client, subtask, test_input, submission, test_output)
     result = classic_result(test_name, score, feedback)
     return TestResult(test_name, result.score, result.status.value, feedback)

@@ -529,7 +529,11 @@ def find_package_folders(
 ) -> list[tuple[Path, str]]:
     """Return the folders of a source's packages, each with the package's name for messages.
 
-    Extracted zips stay in the cache until `resources` is closed.
+    Args:
+        source: A package, or a folder of packages. Each package is a folder or a zip.
+        cache: The folder for extracted zips.
+        resources: Keeps extracted zips in the cache until it is closed.
+        limits: Limits on the contents of zips. None means the default limits.
     """
     return [
         folder_and_name

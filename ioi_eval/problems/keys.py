@@ -232,7 +232,15 @@ def number_key(
     above: float | None = None,
     **key_options: Any,
 ) -> Key[float]:
-    """Declare a key whose value is a number: above `above` or, without `above`, at least 0."""
+    """Declare a key whose value is a number: above `above` or, without `above`, at least 0.
+
+    Args:
+        value_description: What the value is, for the documentation. The bounds are appended.
+        missing_description: What a missing key means, for the documentation; by default the default value.
+        default: The value if the key is missing. None means that the key must be there.
+        above: The value must be greater than this number. None means that it must be at least 0.
+        **key_options: Further arguments of `Key`.
+    """
     bounds = "at least 0" if above is None else f"above {above:g}"
     return Key(
         lambda fields, name, default: fields.read_number(name, default, above=above),
@@ -265,7 +273,16 @@ def integer_key(
     maximum: int = 2**62,
     **key_options: Any,
 ) -> Key[int]:
-    """Declare a key whose value is an integer from `minimum` to `maximum`."""
+    """Declare a key whose value is an integer from `minimum` to `maximum`.
+
+    Args:
+        value_description: What the value is, for the documentation. The bounds are appended.
+        missing_description: What a missing key means, for the documentation; by default the default value.
+        default: The value if the key is missing. None means that the key must be there.
+        minimum: The smallest value.
+        maximum: The largest value. The documentation does not mention the default maximum.
+        **key_options: Further arguments of `Key`.
+    """
     return Key(
         lambda fields, name, default: fields.read_integer(name, default, minimum=minimum, maximum=maximum),
         default,
@@ -280,7 +297,15 @@ def integer_key(
 def optional_integer_key(
     value_description: str, missing_description: str, *, minimum: int, maximum: int, **key_options: Any
 ) -> Key[int | None]:
-    """Declare a key for an integer from `minimum` to `maximum`. Its value is None if the key is missing."""
+    """Declare a key for an integer from `minimum` to `maximum`. Its value is None if the key is missing.
+
+    Args:
+        value_description: What the value is, for the documentation. The bounds are appended.
+        missing_description: What a missing key means, for the documentation.
+        minimum: The smallest value.
+        maximum: The largest value.
+        **key_options: Further arguments of `Key`.
+    """
     return Key(
         lambda fields, name, _: (
             fields.read_integer(name, minimum=minimum, maximum=maximum) if fields.has_field(name) else None
@@ -314,7 +339,16 @@ def enum_key(
     members: Sequence[W] = (),
     **key_options: Any,
 ) -> Key[W]:
-    """Declare a key for a member of an enum. `members`: the allowed members (default: all members)."""
+    """Declare a key for a member of an enum.
+
+    Args:
+        enum_class: The enum. The key contains the value of a member.
+        value_description: What the value is, for the documentation. The allowed values are appended.
+        missing_description: What a missing key means, for the documentation; by default the default value.
+        default: The value if the key is missing. None means that the key must be there.
+        members: The allowed members; empty means all members.
+        **key_options: Further arguments of `Key`.
+    """
     choices = [member.value for member in members or enum_class]
     return Key(
         lambda fields, name, default: enum_class(fields.read_choice(name, choices, default)),
@@ -333,7 +367,15 @@ def choice_key(
     default: str | None = None,
     **key_options: Any,
 ) -> Key[str]:
-    """Declare a key whose value is one of the strings in `choices`."""
+    """Declare a key whose value is one of the strings in `choices`.
+
+    Args:
+        choices: The allowed strings.
+        value_description: What the value is, for the documentation. The allowed values are appended.
+        missing_description: What a missing key means, for the documentation; by default the default value.
+        default: The value if the key is missing. None means that the key must be there.
+        **key_options: Further arguments of `Key`.
+    """
     return Key(
         lambda fields, name, default: fields.read_choice(name, choices, default),
         default,
@@ -392,7 +434,16 @@ def memory_key(
     default: int | None = None,
     **key_options: Any,
 ) -> Key[int]:
-    """Declare a key for a memory limit. The package states it in `unit`; the value of the key is in bytes."""
+    """Declare a key for a memory limit. The package states it in `unit`; the value of the key is in bytes.
+
+    Args:
+        unit: The name of the unit, for the documentation and messages.
+        unit_bytes: The number of bytes in a unit.
+        value_description: What is limited, for the documentation. The unit is appended.
+        missing_description: What a missing key means, for the documentation; by default the default value.
+        default: The limit in `unit` if the key is missing. None means that the key must be there.
+        **key_options: Further arguments of `Key`.
+    """
 
     def read(fields: Fields, name: str, default: int | None) -> int:
         return read_memory_limit(fields, name, unit, unit_bytes, default)
@@ -405,7 +456,15 @@ def memory_key(
 def read_memory_limit(
     fields: Fields, name: str, unit: str, unit_bytes: int, default: int | None = None
 ) -> int:
-    """Return a memory limit in bytes. A number that is implausible in this unit is a fault."""
+    """Return a memory limit in bytes. A number that is implausible in this unit is a fault.
+
+    Args:
+        fields: The object with the limit, which also receives faults.
+        name: The key of the limit.
+        unit: The name of the unit, for messages.
+        unit_bytes: The number of bytes in a unit.
+        default: The limit in `unit` if the key is missing. None means that the key must be there.
+    """
     limit = fields.read_integer(name, default, minimum=1)
     if unit_bytes > 1 and limit * unit_bytes > _MAX_MEMORY_BYTES:
         problem = f"{limit} {unit} is more than any machine has"

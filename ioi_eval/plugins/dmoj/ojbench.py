@@ -83,7 +83,14 @@ class OJBench(Benchmark):
     def problem(
         self, candidate: ProblemCandidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
-        """Return the problem. As in OJBench's judge, all tests must pass, whatever points they have."""
+        """Return the problem. As in OJBench's judge, all tests must pass, whatever points they have.
+
+        Args:
+            candidate: The problem's id, row, difficulty and tags.
+            tables: The tables of the dataset. The row names the folder of the problem's package.
+            contents: Stores the contents of tests.
+            options: The user's options, which are not used.
+        """
         row = tables.main[candidate.rows[0]]
         folder = row.read_text(_FOLDER)
         problem = make_problem_from_package(Dmoj().read_package(Path(folder), folder), contents)

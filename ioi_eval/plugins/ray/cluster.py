@@ -241,7 +241,15 @@ def find_actor(actor_name: str) -> Any | None:
 
 
 def start_actor(node: RunningNode, actor_name: str, slots: int, cpus_per_slot: float, *arguments: Any) -> Any:
-    """Start an actor on a node, or return the actor of this name that another process has just started."""
+    """Start an actor on a node, or return the actor of this name that another process has just started.
+
+    Args:
+        node: The only node on which the actor may run.
+        actor_name: The name by which other processes find the actor.
+        slots: The number of jobs that the actor executes at the same time.
+        cpus_per_slot: The number of CPUs that Ray reserves for each slot.
+        *arguments: The arguments of `Node`.
+    """
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
