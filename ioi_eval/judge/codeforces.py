@@ -66,7 +66,17 @@ def explain_codeforces_refusal(problem: Problem, submission: Submission) -> str:
 def make_codeforces_job(
     problem: Problem, test: Test, submission: Submission, capabilities: Capabilities
 ) -> Job:
-    """Return the job for a test of a submission that `explain_codeforces_refusal` accepts."""
+    """Return the job for a test of a submission that `explain_codeforces_refusal` accepts.
+
+    Args:
+        problem: The problem, with its limits and its checker.
+        test: The test whose input and answer the job contains.
+        submission: The submission. A missing program becomes an empty file.
+        capabilities: What the server offers. For C++, the job uses one of its runtimes.
+
+    Raises:
+        JudgeFailure: The server has no runtime for the C++ standard or a newer one.
+    """
     language = find_language(submission.language, where=problem.source or problem.id)
     return Job(
         files=tuple(_list_job_files(problem, test, submission, language)),

@@ -187,7 +187,14 @@ def _refuse_path_conflicts(names: Sequence[str]) -> None:
 def make_scripts_build_spec(
     program: Checker | Manager, kind: str, limits: BuildLimits, packer_script: Blob
 ) -> BuildSpec:
-    """Return the build spec of a program with its own build script. It creates an archive for Python."""
+    """Return the build spec of a program with its own build script. It creates an archive for Python.
+
+    Args:
+        program: The program, with its scripts `build` and `run` in the folder of its first source.
+        kind: The program's role, such as `checker`. The name of the archive starts with it.
+        limits: Limits of a submission's build. This build gets more time.
+        packer_script: The content of graders/python/scripts.py, which runs `build` and creates the archive.
+    """
     helper = NamedBlob(name=_SCRIPTS, content=packer_script)
     main_source, *other_sources = program.sources
     python = find_language("python")
@@ -205,7 +212,14 @@ def make_scripts_build_spec(
 def make_trusted_program_spec(
     problem: Problem, program: Checker | Manager, program_role: str, limits: BuildLimits
 ) -> BuildSpec:
-    """Return the build spec of the checker, manager or grader, depending on `program_role`."""
+    """Return the build spec of the checker, manager or grader, depending on `program_role`.
+
+    Args:
+        problem: The problem, which sets the C++ standard.
+        program: The checker, manager or grader, with its sources; the first one is the main source.
+        program_role: Such as `checker`, for messages. The name of the build's output starts with it.
+        limits: Limits of a submission's build. This build gets more time.
+    """
     main_source, *other_sources = program.sources
     language = find_language(program.language, where=problem.source or problem.id, field=program_role)
     compiled_names = [main_source.name, *_list_additional_sources(problem, program, language)]

@@ -153,7 +153,15 @@ class RunSetup(NamedTuple):
     ) -> Self:
         """Return the settings, with defaults for missing values.
 
-        Raises InputError if the folder contains files that do not belong to a run.
+        Args:
+            folder: The output folder.
+            engine: An engine, the choice of an engine, or a scorer. None means the default choice.
+            options: The options of the run. None means the default options.
+            store: The cache. None means a private store among the temporary files.
+            on_event: Called with each event of the run.
+
+        Raises:
+            InputError: The folder contains files that do not belong to a run.
         """
         refuse_folder_without_run(Path(folder))
         return cls(
@@ -473,9 +481,15 @@ def supersede_changed_submissions(
 ) -> JudgedAgain | None:
     """Supersede the results of submissions that have changed or are gone, and return an event about them.
 
-    `unselected_keys`: keys that belong to the run and are not selected by this call. Raises InputError if the
-    folder would lose more than half of its results: then the dump is a different dump, and nothing is
-    superseded.
+    Args:
+        journal: The results in the run's folder.
+        problems: The selected problems. Results of other problems are not superseded as gone.
+        submissions: The submissions that are compared with the results.
+        unselected_keys: Keys of the run's other submissions, whose results do not count as gone.
+
+    Raises:
+        InputError: The folder would lose more than half of its results: then the dump is a different dump,
+            and the results in the folder's files stay as they are.
     """
     reasons = Counter(
         {ResultChange.PROBLEM: journal.edited.total(), ResultChange.COLUMNS: journal.relabelled}

@@ -101,7 +101,17 @@ def find_default_root(user_folder: str | None) -> Path:
 def refuse_folder_others_can_write(
     folder: Path, folder_status: os.stat_result, *, forbidden_mode: int, remedy: str
 ) -> None:
-    """Raise InputError if other users can write into a folder: they could replace the programs that judge."""
+    """Refuse a folder that other users can write into: they could replace the programs that judge.
+
+    Args:
+        folder: The folder's path, for the message.
+        folder_status: The folder's status, with its owner and mode.
+        forbidden_mode: The permission bits that the folder must not have, such as 0o022.
+        remedy: What the user can do, for the message.
+
+    Raises:
+        InputError: The folder belongs to another user or has one of these permissions.
+    """
     owner_id, permission_bits = folder_status.st_uid, stat.S_IMODE(folder_status.st_mode)
     if owner_id == os.geteuid() and not permission_bits & forbidden_mode:
         return

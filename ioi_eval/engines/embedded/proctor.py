@@ -47,7 +47,14 @@ async def get_proctor_binary(
 ) -> Binary:
     """Return the binary of the proctor, the program that runs jobs in sandboxes.
 
-    `build_folder` is a private folder of the caller for a build's files.
+    Args:
+        compiler: The C++ compiler, in case the bundled binary cannot be used. None means that there is none.
+        sources_folder: The folder `proctor` in the package's folder `graders`.
+        store: Keeps a binary that was built on this machine.
+        build_folder: A private folder of the caller, for the files of a trial run and of a build.
+
+    Raises:
+        EngineUnavailable: The bundled binary cannot be used, and no binary can be built.
     """
     bundled = await _find_bundled_binary_or_reason(
         PROCTOR, sources_folder.parent, partial(_can_start, build_folder)
@@ -69,7 +76,18 @@ async def get_proctor_binary(
 async def find_fork_server_library(
     compiler: Toolchain | None, python: Toolchain, graders: Path, store: Store, build_folder: Path
 ) -> Binary:
-    """Return the library of the fork server. `graders` is the package's folder of that name."""
+    """Return the library of the fork server.
+
+    Args:
+        compiler: The C++ compiler, in case the bundled library cannot be used. None means that there is none.
+        python: The Python that must be able to load the bundled library.
+        graders: The package's folder of that name.
+        store: Keeps a library that was built on this machine.
+        build_folder: A private folder of the caller, for the files of a build.
+
+    Raises:
+        EngineUnavailable: The bundled library cannot be used, and no library can be built.
+    """
     bundled = await _find_bundled_binary_or_reason(WAITING, graders, partial(_can_load_library, python))
     if isinstance(bundled, Binary):
         return bundled

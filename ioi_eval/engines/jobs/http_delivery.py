@@ -415,8 +415,14 @@ def make_build_job(
 ) -> Job:
     """Return the job of a build: the script and the sources, with the main source last.
 
-    The job never contains a test. `prebuilt_files` are files that speed up the build. With `None`, no
-    prebuilt file is used, not even the server's.
+    The job never contains a test.
+
+    Args:
+        spec: What is built: the sources, the command and the limits.
+        tool: The compiler or interpreter that the command starts.
+        prebuilt_files: Files that speed up the build. None means that no prebuilt file is used, not even the
+            server's.
+        capabilities: What the servers offer, with the limits that the job must not exceed.
     """
     # If servers have the command at different paths, use its name instead of its path.
     if {toolchain.path for toolchain in capabilities.list_toolchains(tool.command)} != {tool.path}:
@@ -730,6 +736,13 @@ def make_one_stage_build_script(
     """Return the script that builds a program in the run stage, for servers without a compile stage.
 
     The script compiles under limits, and prints the compiler's output and the program.
+
+    Args:
+        output_name: The file name of the program.
+        max_output: Maximum bytes of output that the server sends. For a file that needs more, the script
+            prints the length and ends. None means no limit.
+        hard_stop_s: Seconds of elapsed time after which the build is stopped. None means no limit.
+        cpu_time_s: Seconds of CPU time, rounded to whole seconds, but at least 1. None means no limit.
     """
     timeout_prefix = f"timeout -k 5 {hard_stop_s:.3f} " if hard_stop_s is not None else ""
     ulimit_prefix = f"ulimit -t {max(1, round(cpu_time_s))}; " if cpu_time_s is not None else ""
