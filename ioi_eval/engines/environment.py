@@ -20,7 +20,17 @@ Default = TypeVar("Default", int, None)
 def read_number(
     variables: Mapping[str, str], name: str, default: Default, *, minimum: int = 0
 ) -> int | Default:
-    """Return the whole number in a variable, or the default if the variable is unset or empty."""
+    """Return the whole number in a variable, or the default if the variable is unset or empty.
+
+    Args:
+        variables: Environment variables, by name.
+        name: Name of the variable.
+        default: Returned without a check, so it may be less than `minimum`.
+        minimum: Smallest number that the variable may contain.
+
+    Raises:
+        InputError: The variable contains something else.
+    """
     text = variables.get(name, "").strip()
     if text and not (text.isdecimal() and int(text) >= minimum):
         raise InputError(f"{text!r} is not a whole number of at least {minimum}", where=name)

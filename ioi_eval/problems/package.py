@@ -178,10 +178,24 @@ class DeclaredFormat(PackageFormat, Generic[K]):
 
     @abstractmethod
     def read_problem(self, folder: Path, where: str, header: K, faults: Faults) -> Problem:
-        """Return the problem that the package describes, and add faults to `faults`."""
+        """Return the problem that the package describes, and add faults to `faults`.
+
+        Args:
+            folder: The package, extracted if it is an archive.
+            where: Path of the package in messages. It may be an archive, or a folder in an archive.
+            header: Content of the header file. It reports faults in its values itself.
+            faults: Receives faults and notes. After a fault, the result is not used.
+        """
 
     def read_id(self, folder: Path, where: str, header: K, faults: Faults) -> str:
-        """Return the problem's id. An invalid id is a fault."""
+        """Return the problem's id. An invalid id is a fault.
+
+        Args:
+            folder: The package. Its name is the id if the format has no id in the header.
+            where: Path of the package in messages. If it is an archive, its name replaces the folder's name.
+            header: Content of the header file. It reports an invalid id in the header.
+            faults: Receives a fault if the name of the folder or archive is not a valid id.
+        """
         field = self.id_field
         name = header.read_text(field) if field else find_package_name(folder, where)
         if is_portable_file_name(name) or (field and not name):
@@ -568,7 +582,14 @@ def _check_unexpected_files(folder: Path, tests_without_answer: Collection[str],
 
 
 def add_note_about_unused_files(folder: Path, subfolder: str, used: Collection[Path], faults: Faults) -> None:
-    """Add a note about files in a folder of tests that no test uses."""
+    """Add a note about files in a folder of tests that no test uses.
+
+    Args:
+        folder: The package.
+        subfolder: Path of the folder of tests in the package.
+        used: Paths of the files that tests use. Like the paths of all files, they start with `folder`.
+        faults: Receives the note.
+    """
     unused_files = [
         path.name
         for path in list_visible_paths((folder / subfolder).glob("*"))
@@ -579,7 +600,14 @@ def add_note_about_unused_files(folder: Path, subfolder: str, used: Collection[P
 
 
 def add_note_about_ignored_files(names: Sequence[str], subfolder: str, reason: str, faults: Faults) -> None:
-    """Add a note that the files in a folder are ignored. `reason` follows the word "ignored"."""
+    """Add a note that the files in a folder are ignored.
+
+    Args:
+        names: Names of the files. The note contains only the first names.
+        subfolder: Path of the files' folder in the package.
+        reason: Text that follows the word "ignored", for example ", no test uses it".
+        faults: Receives the note.
+    """
     shown_names = ", ".join(names[:_MAX_NAMED]) + (", ..." if len(names) > _MAX_NAMED else "")
     faults.add_note(f"ignored{reason}: {shown_names}", subfolder)
 

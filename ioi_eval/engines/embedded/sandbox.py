@@ -464,7 +464,16 @@ def start_proctor(
 ) -> tuple[subprocess.Popen[bytes], Streams]:
     """Start a proctor, the program that creates and supervises a sandbox.
 
-    The kill switch stops the sandbox. `exit_stack` stops the proctor and closes its pipes.
+    Returns the proctor's process, and the pipes with its stdout, its stderr and its report.
+
+    Args:
+        exit_stack: Stops the proctor and closes its pipes.
+        proctor: Path of the proctor.
+        spec: The sandbox and its program. Its `report_fd` and `leash_fd` are replaced.
+        stdin_fd: Descriptor of the program's stdin. It stays open in this process.
+        output_limits: Maximum bytes of stdout and of stderr that the pipes store.
+        kill_switch: Stops the sandbox when it is triggered.
+        start_lock: Lock for starting processes; see `fill_sandbox`.
     """
     stdout, stderr = (
         Pipe(exit_stack, "stdout", output_limits.stdout),

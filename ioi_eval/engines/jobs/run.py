@@ -244,8 +244,14 @@ def collect_test_files(program: Program, planned_test: PlannedTest) -> dict[str,
 def read_test_reports(batch: Batch, job_tests: JobTests, ending: Ending, server_names: str) -> TestReports:
     """Return the proctor's lines about tests. They count even if the job failed.
 
-    Raises JudgeFailure if a line reports a failure of the judge. `server_names` are the servers that failed
-    the job; it may be empty.
+    Args:
+        batch: The program and the problem, whose id messages contain.
+        job_tests: The tests of the job, and the token in all lines of its proctor.
+        ending: How the job ended. Its stdout contains the lines.
+        server_names: Names of the servers that failed the job, for messages. It may be empty.
+
+    Raises:
+        JudgeFailure: A line is invalid, reports a failure of the judge, or names a test that the job lacks.
     """
     lines = dict[str, TestReport]()
     confinement: Mapping[str, object] = {}
@@ -599,8 +605,16 @@ class JobDelivery(Protocol):
         """Execute a job that runs tests, and return how it ended.
 
         The second value contains the names of the servers if all attempts failed, and is empty otherwise.
-        `nonce` is the token in all lines of the job's proctor. Raises JudgeFailure if no further attempt
-        helps.
+
+        Args:
+            job: The job, whose run stage starts the proctor.
+            capabilities: Capabilities of the engine.
+            nonce: Token in all lines of the job's proctor.
+            phase: The judge's phase, for messages.
+
+        Raises:
+            JudgeFailure: No further attempt helps.
+            ToolchainGone, ArtifactsLost: The caller has to prepare a new job.
         """
         ...
 

@@ -80,6 +80,12 @@ def find_validators(
 
     Legacy packages have the field `validation`. In the newer versions it follows from the problem's types
     and from the folder output_validator.
+
+    Args:
+        folder: The package.
+        header: The content of problem.yaml. It reports faults in its values itself.
+        has_points: True if the problem's type is scoring. Only then may a legacy validator award points.
+        is_newer_format: True if the package has one of the newer versions, False if it is a legacy package.
     """
     modes: list[Any] = read_problem_types(header)
     if is_newer_format:
