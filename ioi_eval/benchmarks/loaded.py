@@ -189,6 +189,12 @@ def choose_sample(items: Sequence[_T], size: int, seed: int, *, key: Callable[[_
     """Return the `size` items with the smallest hashes of seed and key, in their order.
 
     A larger sample contains every smaller sample.
+
+    Args:
+        items: All items from which the sample is taken.
+        size: Number of items in the sample. If there are fewer items, all are returned.
+        seed: Number that decides, together with the keys, which items are in the sample.
+        key: Returns a text that is different for each item.
     """
 
     def rank(item: _T) -> str:

@@ -77,7 +77,16 @@ async def compute_score_async(
     on_failure: float | None = 0.0,
     **options: Any,
 ) -> float:
-    """Return the reward of one solution, for reward managers that await. See `compute_score`."""
+    """Return the reward of one solution, for reward managers that await. See `compute_score`.
+
+    Args:
+        data_source: Not used.
+        solution_str: The model's reply.
+        ground_truth: The tests.
+        extra_info: Further columns of the row.
+        on_failure: The reward of a row that cannot be judged. None raises the error instead.
+        options: Fields of RewardOptions, and `engine`.
+    """
     rewards = make_rewards(options)
     runtime = await asyncio.to_thread(rewards.runtime)
     row = make_reward_row(ground_truth, extra_info)
@@ -94,7 +103,16 @@ def compute_score_batch(
     on_failure: float | None = 0.0,
     **options: Any,
 ) -> list[float]:
-    """Return the rewards of a batch, in which equal programs are judged once. See `compute_score`."""
+    """Return the rewards of a batch, in which equal programs are judged once. See `compute_score`.
+
+    Args:
+        data_sources: Not used.
+        solution_strs: The model's replies.
+        ground_truths: The tests of each reply.
+        extra_infos: Further columns of each reply's row. None means that no row has any.
+        on_failure: The reward of a row that cannot be judged. None raises the error instead.
+        options: Fields of RewardOptions, and `engine`. With `share=False`, equal programs are judged again.
+    """
     rewards = make_rewards(options)
     runtime = rewards.runtime()
     deduplication = Deduplication() if rewards.options.share else None

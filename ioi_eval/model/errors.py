@@ -42,7 +42,14 @@ class InputError(IoiEvalError):
         field: str | None = None,
         remedy: str | None = None,
     ) -> InputError:
-        """Return a copy of the error with other attributes. None means that an attribute does not change."""
+        """Return a copy of the error with other attributes. None means that an attribute does not change.
+
+        Args:
+            where: File or other source of the input. An empty text removes it from the message.
+            row: Number of the line in that source.
+            field: Name of the field or option with the fault.
+            remedy: What the user can do, as a sentence without a period.
+        """
         return InputError(
             self.problem,
             where=self.where if where is None else where,

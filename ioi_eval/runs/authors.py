@@ -166,7 +166,19 @@ def create_prompts(
     asking: Asking | None = None,
     store: Store | None = None,
 ) -> list[str]:
-    """Return the prompts of the problems: for an agent if `agent` is true, otherwise for a model."""
+    """Return the prompts of the problems: for an agent if `agent` is true, otherwise for a model.
+
+    Args:
+        problems: Packages, a benchmark's name, a file of its rows, or loaded problems.
+        agent: True for prompts that an agent gets as a file.
+        choice: The selection of problems. None means all problems.
+        asking: The language, the prompt's template, and how often each prompt is returned. None means the
+            defaults.
+        store: The cache. None means the private cache.
+
+    Raises:
+        InputError: There are no problems, a problem is incomplete, or the language is wrong for all problems.
+    """
     with _open_nonempty_source(problems, choice, store or Store.private()) as loaded_problems:
         request_list = _create_requests(problems, loaded_problems, asking or Asking(), for_agent=agent)
         return [request.prompt for request in request_list.requests]
@@ -408,7 +420,15 @@ async def open_author(
     api_key: Secret,
     mcp_access: McpAccess | None = None,
 ) -> AsyncIterator[Author]:
-    """Context manager: an author that is ready for requests. By default, agents work in the run's folder."""
+    """Context manager: an author that is ready for requests. By default, agents work in the run's folder.
+
+    Args:
+        author: The options of a model or an agent, or a function from a prompt to a reply.
+        folder: The run's folder.
+        budget: Counts the tokens and costs of a model. Agents and functions do not use it.
+        api_key: The secret key of the model's server.
+        mcp_access: The server of the contest in which an agent takes part. None means that there is none.
+    """
     if isinstance(author, AgentOptions):
         agents_folder = author.folder or str((folder / "agents").absolute())
         yield Agent(msgspec.structs.replace(author, folder=agents_folder), mcp_access)

@@ -43,7 +43,15 @@ def open_problem_source(
 ) -> Iterator[Problems]:
     """Context manager: the problems of a source. Loaded problems stay open afterwards.
 
-    `find_needed_labels`: returns the labels of the needed problems, or None for all.
+    Args:
+        source: Packages, a benchmark's name, a file of its rows, or loaded problems.
+        options: The selection of problems. None means all problems.
+        store: The cache for downloaded and extracted files.
+        find_needed_labels: Returns the labels of the needed problems, or None for all. It is called only for
+            benchmarks.
+
+    Raises:
+        InputError: The source is not one of these, or `options` selects among loaded problems.
     """
     check_source_type(source)
     if not isinstance(source, Problems):
@@ -85,7 +93,15 @@ def open_problems(
 ) -> Problems:
     """Return the problems of a source.
 
-    `find_needed_labels`: returns the labels of the needed problems, or None for all.
+    Args:
+        source: Path of packages, a benchmark's name, or a file of its rows.
+        options: The selection of problems. Packages accept only some of these options.
+        store: The cache for downloaded and extracted files.
+        find_needed_labels: Returns the labels of the needed problems, or None for all. It is called only for
+            benchmarks.
+
+    Raises:
+        InputError: The source or an option is wrong.
     """
     benchmark = benchmark_of(source)
     if benchmark is None:

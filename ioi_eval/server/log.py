@@ -196,7 +196,14 @@ class Metrics:
 
 
 def format_metric(name: str, kind: str, help_text: str, samples: Iterable[Sample]) -> Iterator[str]:
-    """Yield the lines of a metric: its help, its type and its samples."""
+    """Yield the lines of a metric: its help, its type and its samples.
+
+    Args:
+        name: Name of the metric without the prefix `ioi_eval_`.
+        kind: Prometheus's type of the metric: `counter`, `gauge` or `histogram`.
+        help_text: Description of the metric, in one line.
+        samples: The metric's values, each with a suffix of its name (often empty) and its labels.
+    """
     name = f"ioi_eval_{name}"
     yield f"# HELP {name} {help_text}\n# TYPE {name} {kind}\n"
     for suffix, labels, value in samples:

@@ -134,7 +134,11 @@ def make_compact_row(
 ) -> dict[str, Any]:
     """Return the row in the form that `compact_row_and_confinement` returns, but with the whole confinement.
 
-    The parameters are those of `result_row`.
+    Args:
+        submission: The submission, with the dump's columns.
+        problem: The submission's problem.
+        result: The submission's result.
+        outputs: True if the row contains the start of the first wrong output.
     """
     tests = DistinctTestList()
     row = _create_row(submission, problem, result, outputs, tests.find_or_add)

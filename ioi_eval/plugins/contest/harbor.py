@@ -65,7 +65,17 @@ class ExportResult(Value):
 def write_tasks(
     source: str, out: str | Path, *, choice: BenchmarkOptions | None = None, store: Store
 ) -> ExportResult:
-    """Write a task for each package of a source. Raise InputError if a task's folder exists."""
+    """Write a task for each package of a source.
+
+    Args:
+        source: Path of a folder or zip of problem packages.
+        out: Folder in which each task gets its own folder.
+        choice: Selection of the packages, and their limits. None means all packages.
+        store: Cache for extracted packages.
+
+    Raises:
+        InputError: A task's folder exists or cannot be written, or no package can be exported.
+    """
     if benchmark_of(source) is not None:
         remedy = "Name a folder or a zip of problem packages"
         raise InputError("only problem packages can be exported as tasks", where=source, remedy=remedy)

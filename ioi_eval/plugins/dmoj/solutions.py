@@ -40,7 +40,14 @@ def read_solution_suite(folder: Path, faults: Faults) -> Iterator[SuiteKeys]:
 def read_solutions(
     folder: Path, suite_keys: Iterable[SuiteKeys], test_names: Sequence[str], faults: Faults
 ) -> Iterator[Solution]:
-    """Yield the solutions in the suite. `test_names`: names of the problem's tests, in order."""
+    """Yield the solutions in the suite.
+
+    Args:
+        folder: The package.
+        suite_keys: Keys of each test.yml. They report faults in their values themselves.
+        test_names: Names of the problem's tests, in order.
+        faults: Receives notes about keys and solutions that are ignored.
+    """
     for keys in suite_keys:
         sources = keys.source if isinstance(keys.source, list) else [keys.source or ""]
         for source in sources:

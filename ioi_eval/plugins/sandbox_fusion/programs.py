@@ -171,7 +171,16 @@ class UnansweredRequests:
     ) -> bytes:
         """Return the result of the work, or of work under the same key whose client has disconnected.
 
-        Raises ResultPending if the result is not ready after `max_wait_s`.
+        Args:
+            key: Text that is equal for a request and its repetitions.
+            compute_reply: Does the work and returns the body of the reply. It is not called if there is such
+                work of a disconnected client.
+            entry: Entry of the request in the queue. New work holds it until the work ends.
+            max_wait_s: Maximum seconds to wait for the result.
+
+        Raises:
+            ResultPending: The result is not ready after `max_wait_s`. The work continues, but is
+                cancelled if the request is not repeated within `MAX_ABSENCE_S`.
         """
         if key in self._disconnected_work:
             request_work = self._disconnected_work[key][0]
