@@ -168,7 +168,15 @@ def make_artifact_key(
     command: Iterable[str],
     sources: Iterable[NamedBlob | JobFile],
 ) -> str:
-    """Return the key of an artifact. docs/protocol.md, "Artifact key", is the reference."""
+    """Return the key of an artifact. docs/protocol.md, "Artifact key", is the reference.
+
+    Args:
+        kind: Kind of the artifact, such as proctor, checker or submission.
+        architecture: Processor architecture for which the artifact is built, such as x86_64.
+        toolchain: The compiler or interpreter that builds the artifact. Only its `identity` is in the key.
+        command: Command of the build and its arguments, or other strings that decide the artifact.
+        sources: Source files of the build, in any order. Their names and hashes are in the key.
+    """
     document = {
         "v": KEY_VERSION,
         "kind": kind,

@@ -471,7 +471,12 @@ class Fleet(ABC, Generic[ReportT]):
     ) -> None:
         """Change the state of an endpoint, and log the new state.
 
-        `server_change`: kind of the event to emit. `None` means no event.
+        Args:
+            endpoint: The endpoint in its old state.
+            cause: Reason of the change. TRANSITIONS has the new state for each old state and cause.
+            server_change: Kind of the event to emit; None means no event.
+            reason: Text for the log and the event. If it is not empty and the new state is not HEALTHY, it
+                replaces the reason that is stored in the endpoint.
         """
         old_state, new_state = endpoint.state, TRANSITIONS[endpoint.state, cause]
         endpoint.state, endpoint.since = new_state, time.time()

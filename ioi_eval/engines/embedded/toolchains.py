@@ -401,7 +401,17 @@ def check_python_in_sandbox(
 ) -> Toolchain:
     """Return the Python for submissions, from the output of `make_python_inspection_command` in a sandbox.
 
-    Raises InputError if the wanted Python cannot run there or lacks packages that it has outside.
+    Args:
+        python: The Python that was inspected, as it is outside of sandboxes.
+        requested_python: The option `python`: a path, a version, CALLER, or empty. If it is CALLER or empty
+            and `python` is unusable, the result is the newest Python of the system. If this lacks modules,
+            the result is a toolchain that refuses all submissions in Python.
+        inspection_output: Standard output of the command.
+        error_output: Error output of the command, or the reason why the sandbox did not start it.
+
+    Raises:
+        InputError: The Python of the requested path or version cannot run in a sandbox, or does not see all
+            modules and files that it sees outside.
     """
     python_in_sandbox = _parse_inspection(Path(python.path), inspection_output)
     if (

@@ -127,10 +127,16 @@ def compute_max_stages_ms(job: Job, time_limits: ServerTimeLimits) -> int:
 def compute_max_answer_seconds(
     job: Job, body_bytes: int, time_limits: ServerTimeLimits, patience: Patience
 ) -> float:
-    """Return the maximum seconds until a job's answer arrives: for its stages, both transfers and a margin.
+    """Return the maximum seconds until a job's answer arrives: for its stages, the transfer and a margin.
 
-    `job` is the job as sent to the server. A client must not give up earlier than the server, otherwise
-    it would send the job again while the first request still runs.
+    A client must not give up earlier than the server, otherwise it would send the job again while the first
+    request still runs.
+
+    Args:
+        job: The job as sent to the server.
+        body_bytes: Size of the request's body, in bytes, as sent.
+        time_limits: The server's limits, for stages without limits in the job.
+        patience: Its `margin` is the time for the queue on the server and for the reply.
     """
     max_ms = compute_max_stages_ms(job, time_limits)
     return (

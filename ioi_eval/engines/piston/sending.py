@@ -308,10 +308,18 @@ class HttpClient:
             await session.close()
 
     async def execute(self, url: str, request: Request, max_s: float, worker_identity: str = "") -> JobResult:
-        """Send a job, and return its result. The answer must arrive within `max_s` seconds.
+        """Send a job, and return its result.
 
-        `worker_identity`: the identity that the answer of a worker must have. Raises the same errors as
-        `Engine.execute`.
+        Args:
+            url: Address of the server.
+            request: The encoded job. Its `minimal` and `request_mark` are replaced.
+            max_s: Maximum seconds from the start of the request to the end of the answer.
+            worker_identity: Identity that the answer of a worker must have. An empty string means that the
+                server is not a worker, and that the identity is not checked.
+
+        Raises:
+            ServerReplaced: Another server than the worker with this identity answered.
+            EngineError: The job could not be executed. The subtypes are the same as for `Engine.execute`.
         """
         request_mark = token_hex(8) if worker_identity else ""
         request = msgspec.structs.replace(request, minimal=bool(worker_identity), request_mark=request_mark)
@@ -335,7 +343,16 @@ class HttpClient:
     async def ask(
         self, method: str, url: str, path: str, max_s: float, request: Request | None = None
     ) -> Answer:
-        """Send a request, with the token for the server, if any. A worker identifies itself first."""
+        """Send a request, with the token for the server, if any. A worker identifies itself first.
+
+        Args:
+            method: HTTP method, such as POST.
+            url: Address of the server, without a path.
+            path: Path on the server, which begins with a slash.
+            max_s: Maximum seconds from the start of a request to the end of its answer. The identification
+                is a separate request with the same maximum.
+            request: Body of the request and its format; None means no body.
+        """
         token = self._tokens.find_token(url)
         if token is None:
             token = self._tokens.choose_token(url, (await self._request("GET", url, "/", max_s)).body)
@@ -475,7 +492,15 @@ async def encode_job_request(
 ) -> Request:
     """Return the request of a job to a server. A thread encodes large files and files on disk.
 
-    See `encode_request` for the other parameters.
+    Args:
+        job: The job as the server should execute it.
+        url: Address of the server. Requests to this machine are not compressed.
+        stored_hashes: SHA-256 hashes of contents that the server stores, which replace the contents.
+        files_to_keep: Names of files that the server should store.
+        leading_shell_lines: Shell commands that are put before the job's first script.
+
+    Raises:
+        JobRejected: A file cannot be read, or `encode_request` refuses the job.
     """
     encode_body = partial(
         encode_request,

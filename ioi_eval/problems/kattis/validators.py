@@ -37,7 +37,16 @@ def find_checker(
     full_score: float,
     limits: Limits | None,
 ) -> Checker:
-    """Return the problem's checker: the default comparison, the package's validator, or none."""
+    """Return the problem's checker: the default comparison, the package's validator, or none.
+
+    Args:
+        header: Fields of problem.yaml, which report unknown flags.
+        validation: Kind of the validation, and the maximum number of passes.
+        checker_flags: Flags of the default comparison, or arguments of the validator.
+        program: The package's validator or interactor; None if there is no usable program.
+        full_score: Number of points from the validator that means full points.
+        limits: Limits of the validator; None means the limits of the judge.
+    """
     if not validation.is_custom:
         return make_default_checker(header, "validator_flags", checker_flags)
     if validation.is_interactive or program is None:
@@ -103,7 +112,14 @@ _MAINS = ("__main__", "validate", "validator", "output_validator", "interactor",
 
 
 def find_only_program(folder: Path, subfolder: str, remedy: str, faults: Faults) -> Executable | None:
-    """Return the only program in a subfolder. Report a fault if the subfolder has no program or several."""
+    """Return the only program in a subfolder. Report a fault if the subfolder has no program or several.
+
+    Args:
+        folder: Folder of the package.
+        subfolder: Path of the subfolder in the package.
+        remedy: Remedy in the message about no program or several programs.
+        faults: Receives the faults. If it does not raise them, the result after a fault is None.
+    """
     visible_paths = list_visible_paths((folder / subfolder).glob("*"))
     programs = [path for path in visible_paths if path.is_dir() or find_language_by_suffix(path.suffix)]
     if len(programs) != 1:
