@@ -136,7 +136,14 @@ class Fields:
     def read_integer(
         self, name: str, default: int | None = None, *, minimum: int = 0, maximum: int = 2**62
     ) -> int:
-        """Return an integer between `minimum` and `maximum`. After a fault return `default`, or 0."""
+        """Return an integer between `minimum` and `maximum`. After a fault return `default`, or 0.
+
+        Args:
+            name: Name of the field.
+            default: Value of a missing field; None means that a missing field is a fault.
+            minimum: Smallest valid value.
+            maximum: Largest valid value.
+        """
         expected = f"a whole number from {minimum}" + (f" to {maximum}" if maximum < 2**62 else "")
         return self._read_value(name, Annotated[int, Meta(ge=minimum, le=maximum)], expected, default, 0)
 

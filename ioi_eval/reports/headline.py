@@ -135,7 +135,11 @@ def make_headline(
 ) -> Headline:
     """Return the headline of a run.
 
-    `models` starts with the best model. `author` is the noun for a model in the headline.
+    Args:
+        models: The models of the run, the best model first.
+        mode: Rule by which a problem's points are computed from several submissions.
+        submission_limit: Number of submissions per problem in the budget `limited`.
+        author: Noun for a model in the headline: `model`, or `participant` in a contest.
     """
     measure = choose_common_measure(models)
     entries = [
@@ -559,7 +563,15 @@ def format_percent_or_dash(value: float | None) -> str:
 def make_difference_sentence(
     first_name: str, second_name: str, measure: Measure, difference: MeanDifference
 ) -> str:
-    """Return a sentence about the difference of two models, with its interval."""
+    """Return a sentence about the difference of two models, with its interval.
+
+    Args:
+        first_name: Name of the first model in the sentence.
+        second_name: Name of the second model in the sentence.
+        measure: The measure that was compared.
+        difference: Mean over problems of the first model's value minus the second model's value. Values are
+            between 0 and 1.
+    """
     if difference.mean is None:
         return f"No problem has scored submissions of both {first_name} and {second_name}."
     problems = format_count(difference.number, "problem")

@@ -40,7 +40,13 @@ def make_validation(
 ) -> Validation:
     """Compare all solutions with their expectations.
 
-    Every solution's key is in `results` or, if it could not be judged, with the reason in `failures`.
+    Args:
+        cases: The solutions, with the expectations of their authors.
+        problems: Problems of the solutions, by label.
+        results: Results of the judged solutions, by the solution's key.
+        failures: Reasons why the other solutions have no result, by the solution's key.
+        limits: Limits that were measured with accepted solutions, by the problem's label; None means that no
+            limits were measured.
     """
     solution_checks, unjudged, keyword_checks = (
         list[SolutionCheck](),

@@ -43,7 +43,16 @@ async def check_problem_needs(
     """Return health checks about needs of a source's problems that the engine or a package does not meet.
 
     The first check has the number of problems that can be judged in the default language. Programs of
-    problems are not built. Raises InputError if the source is empty.
+    problems are not built.
+
+    Args:
+        source: Path of packages, a benchmark's name, or a file of its rows.
+        benchmark_options: Selection of the problems, and the Python packages that programs may import.
+        engine: Engine whose capabilities are checked. It is started and closed.
+        store: The cache.
+
+    Raises:
+        InputError: The source is empty, or it is a benchmark with an error.
     """
     packages, default_language = check_source_problems(source, benchmark_options, store), language_of(source)
     failed_package_checks = [

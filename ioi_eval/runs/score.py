@@ -290,7 +290,19 @@ class RestOfDump:
 def read_dump(
     rows: DumpRows, problems: Problems, setup: RunSetup, on_rows: Callable[[int], None] | None = None
 ) -> Dump:
-    """Read a dump. Raises BadRows for unusable rows; several are listed in rejected.jsonl."""
+    """Read a dump.
+
+    Args:
+        rows: The rows to read, and how they are read.
+        problems: The problems that rows may name.
+        setup: The settings of the call. The file rejected.jsonl is written into its folder.
+        on_rows: Called from time to time with the number of rows so far. None means that the setup's
+            `on_event` receives `RowsRead` events instead.
+
+    Raises:
+        BadRows: Rows are unusable. Several such rows are listed in rejected.jsonl.
+        InputError: There are no submissions.
+    """
     try:
         return rows.open_dump(problems, on_rows or (lambda number: setup.on_event(RowsRead(rows=number))))
     except BadRows as error:
@@ -358,7 +370,16 @@ class DumpRows(NamedTuple):
         problems: Source,
         setup: RunSetup,
     ) -> Self:
-        """Return the rows of dumps. A continued run makes the keys of submissions as before."""
+        """Return the rows of dumps. A continued run makes the keys of submissions as before.
+
+        Args:
+            dumps: Files, folders, and datasets on the hub; see `find_dumps`.
+            dump_options: How the rows are read; None means the defaults.
+            selection: Which rows become submissions; None means all rows.
+            problems: The source of problems. It has the default language if the options name none.
+            setup: The settings of the call. An earlier run in its folder is continued unless
+                its options have `fresh`.
+        """
         dump_options = dump_options or DumpOptions()
         earlier_info = None if setup.options.fresh else read_info(setup.folder)
         if earlier_info is not None and not earlier_info.fingerprint.options.get("keys_of_content"):
@@ -420,8 +441,11 @@ class DumpRows(NamedTuple):
     ) -> Work:
         """Return the work of judging a dump.
 
-        `result_settings`: settings that can change results, except those in `self.dump_options`. `settings`:
-        settings that reports show.
+        Args:
+            dump: The rows after they have been read: all rows, or the first part of a large dump.
+            problems: The problems of the submissions.
+            result_settings: Settings that can change results, except the settings in `self.dump_options`.
+            settings: Settings that reports show.
         """
         reading_settings: dict[str, Any] = msgspec.to_builtins(self.dump_options)
         reading_settings |= reading_settings.pop("repairs")  # a fingerprint contains no nested options
@@ -495,7 +519,20 @@ def forecast_dump(
 ) -> Forecast:
     """Return how many programs and tests `score_dump` would judge if it were called with these arguments.
 
-    Raises the same InputErrors as `score_dump`.
+    Args:
+        dumps: Files, folders, datasets on the hub, or rows: a frame, a `datasets.Dataset`, a list of dicts.
+        problems: Packages, a benchmark's name, a file of its rows, or loaded problems.
+        out: The folder of the run, whose results are not judged again. None means a folder in runs/ that is
+            named after the first dump.
+        choice: The selection of problems; None means all problems.
+        reading: How the rows are read; None means the defaults.
+        selection: The selection of submissions; None means all submissions.
+        engine: The engine that would execute the programs. It is not started.
+        options: Options for judging; None means the defaults.
+        store: The cache; None means a private store among the temporary files.
+
+    Raises:
+        InputError: The input is unusable, as for `score_dump`.
     """
     if isinstance(engine, EngineChoice):
         engine.check_python_interpreter()
