@@ -25,6 +25,7 @@ from ioi_eval.model.retry import HUB
 _NAME = re.compile(
     r"(?P<owner>[\w.-]+)/(?P<name>[\w.*?-]+)(?:/(?P<config>[^/@]+))?(?:/(?P<split>[\w.*?-]+))?(?:@(?P<revision>[^@]+))?"
 )
+_NOT_FOUND = re.compile(r"\b404\b")  # the HTTP status in a message, but not a part of a port such as 40463
 _DEFAULT_CONFIG = "default"  # name of the config of a dataset without named configs
 _log = logging.getLogger(__name__)
 # Lock for the client's offline setting, which is a setting of the whole process.
@@ -236,7 +237,7 @@ def _convert_hub_errors(where: str) -> Iterator[None]:
     try:
         yield
     except (*list_network_error_types(), ValueError, datasets.exceptions.DatasetGenerationError) as error:
-        if isinstance(error, datasets.exceptions.DatasetNotFoundError) or "404" in str(error):
+        if isinstance(error, datasets.exceptions.DatasetNotFoundError) or _NOT_FOUND.search(str(error)):
             raise InputError("the hub has no dataset with this name", where=where, remedy=_REMEDY) from error
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise InputError(

@@ -136,6 +136,15 @@ def test_hub_without_network_is_asked_once(
     assert not huggingface_hub.constants.HF_HUB_OFFLINE and not datasets.config.HF_HUB_OFFLINE
 
 
+def test_unreachable_hub_is_not_a_missing_dataset_if_its_port_contains_404(
+    monkeypatch: pytest.MonkeyPatch, pauses: list[float]
+) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:40463")
+    monkeypatch.setattr(hub, "_find_hub_connection_error", lambda: "refused")
+    with pytest.raises(InputError, match=r"cannot be loaded .http://127.0.0.1:40463 cannot be reached"):
+        find_dumps(["me/x"])
+
+
 def test_hub_connection_is_tried_several_times(monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> None:
     """A name server may answer the second time."""
     answers: list[Any] = [ConnectionError("no answer"), ConnectionError("no answer"), None]
