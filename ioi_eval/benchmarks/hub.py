@@ -160,7 +160,7 @@ def connect_to_hub(repo: str) -> Iterator[None]:
     If that fails, the client uses only files that were fetched before.
 
     Raises:
-    ConnectionError: The hub cannot be reached, and a file was not fetched before.
+        ConnectionError: The hub cannot be reached, and a file was not fetched before.
     """
     from huggingface_hub import constants
 

@@ -376,7 +376,8 @@ def open_journal(work: Work, setup: RunSetup) -> ResultLog:
 def supersede_outdated_results(work: Work, journal: ResultLog) -> JudgedAgain | None:
     """Supersede the results of changed submissions and problems, and return an event about them.
 
-    Of a stream of submissions, only the problems are compared: its programs are not known yet.
+    If the submissions arrive as a stream, only the problems are compared, because the programs are not
+    known yet.
     """
     if journal.has_same_fingerprint:
         return None
