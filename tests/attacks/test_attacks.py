@@ -95,7 +95,7 @@ def faults(found: Round) -> list[str]:
     return [f"{name}: {result.fault}" for name, result in found.items() if result.fault]
 
 
-# The gate tries half of the C++ programs; a merge tries all.
+# Before a merge, `nobody` tries half of the C++ programs, and root all.
 @pytest.mark.usefixtures("built")
 @pytest.mark.nightly(unless="everything-c[+][+] two")
 @pytest.mark.parametrize("part", PARTS)
@@ -142,7 +142,7 @@ WAYS = {
 }
 
 
-# The gate tries a third of the programs: they cover all headings except one, which C++ programs cover.
+# Before a merge, `nobody` tries a third of the programs: they cover all headings except one, which C++ programs cover.
 @pytest.mark.nightly(unless="everything-forked-two")
 @pytest.mark.parametrize("third", THIRDS)
 @pytest.mark.parametrize(("layers", "way"), WAYS.values(), indirect=["layers"], ids=WAYS)

@@ -145,7 +145,7 @@ async def test_participant_cannot_cancel_calls_of_another_participant(shared_cac
         await under_way
 
 
-# The gate tries two of the five floods.
+# Before a merge, `nobody` tries two of the five floods.
 @pytest.mark.nightly(unless="^(loops|builds)$")
 @pytest.mark.parametrize("flood", FLOODS, ids=lambda one: one.name)
 async def test_flood_of_calls_does_not_starve_another_participant(flood: Flood, shared_cache: Path) -> None:

@@ -49,7 +49,7 @@ async def classics(store: Store) -> AsyncIterator[ClassicJobEngine]:
         yield ClassicJobEngine(opened, store)
 
 
-@pytest.mark.nightly  # gate tests below judge comparisons and Communication on both paths
+@pytest.mark.nightly  # quicker tests below judge comparisons and Communication on both paths
 @pytest.mark.parametrize("name", PROBLEMS)
 async def test_classic_and_batch_judging_agree(
     classics: ClassicJobEngine, cache: Path, shared: Path, shared_cache: Path, name: str

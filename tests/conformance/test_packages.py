@@ -38,8 +38,8 @@ async def validated(package: Path, out: Path, cache: Path) -> ValidatedSolutions
     return await validate(package, out=out, store=Store(cache))
 
 
-# The gate tries some packages of each format, the tests below more, and the nightly run all. Limits that
-# solutions set, as in pendulum, are in tests/unit/problems/test_kattis_younger.py.
+# Before a merge, `nobody` tries some packages of each format, and root all. Limits that solutions set, as in
+# pendulum, are in tests/unit/problems/test_kattis_younger.py.
 @pytest.mark.nightly(unless="^(echoes|relics|twins)$")
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 async def test_package_validates_without_differences(
