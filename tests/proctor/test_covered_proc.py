@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.command_line import PYTHON, WRONG, CommandLine, results, row, write_dump, write_package
+from support.command_line import PYTHON, CommandLine, results, row, write_dump, write_package
 
 # In a new user namespace, a covered part cannot be uncovered.
 _COVER = 'mount --bind /dev/null /proc/version && exec "$@"'
@@ -41,17 +41,11 @@ def test_covered_proc_is_detected_before_namespaces_are_entered(proctor: Path) -
 
 
 def test_programs_are_judged_if_mounts_hide_parts_of_proc(shared_cache: Path, tmp_path: Path) -> None:
-    write_package(tmp_path / "problems" / "add", checker=_CHECKER)
-    rows = [row("right", PYTHON, language="python"), row("wrong", WRONG)]
-    cli = CommandLine(folder=tmp_path, cache=shared_cache)
-    arguments = ("score", write_dump(tmp_path / "dump.jsonl", rows), "--problems", "problems", "--out", "run")
-    completed = subprocess.run(
-        [*_COVERED, *cli.argv(*arguments)],
-        cwd=tmp_path,
-        env=cli.env,
-        capture_output=True,
-        text=True,
-        check=False,
+    write_package(tmp_path / "problems" / "add", checker=_CHECKER, subtasks={"01-all": (100, ["1-1"])})
+    rows = [row("right", PYTHON, language="python"), row("wrong", "print(0)", language="python")]
+    cli = CommandLine(folder=tmp_path, cache=shared_cache, alone=True, launcher=_COVERED)
+    completed = cli(
+        "score", write_dump(tmp_path / "dump.jsonl", rows), "--problems", "problems", "--out", "run"
     )
     assert completed.returncode == 0, completed.stderr
     points = {key: record["all_subtasks_points"] for key, record in results(tmp_path / "run").items()}

@@ -40,6 +40,7 @@ class CommandLine:
     cache: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     alone: bool = False  # start a new interpreter for each call, with its own limits and arguments in /proc
+    launcher: tuple[str, ...] = ()  # a command that starts the interpreter, if `alone`
 
     def __post_init__(self) -> None:
         warm_command()
@@ -77,7 +78,7 @@ class CommandLine:
             lookups_file.seek(0)
             number = lookups_file.fileno()
             return subprocess.Popen(
-                [sys.executable, _LONE, str(number), *map(str, arguments)],
+                [*self.launcher, sys.executable, _LONE, str(number), *map(str, arguments)],
                 cwd=self.folder,
                 env=self.env,
                 stdout=subprocess.PIPE,
