@@ -31,7 +31,7 @@ pytestmark = pytest.mark.nightly(unless="everything")
 
 LIMITS = PlanLimits(cpu_ms=3000, wall_ms=10_000, hard_ms=600_000, memory=64 << 20, output=1 << 20)
 # Each row runs into them three times.
-OF_ENDLESS = msgspec.structs.replace(LIMITS, cpu_ms=100)
+OF_ENDLESS = msgspec.structs.replace(LIMITS, cpu_ms=70)
 NEVER = "\0"  # an answer that no output equals, so that reports quote every output
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1"}
 FORKED = "forked"
@@ -115,6 +115,7 @@ def test_forked_python_program_ends_like_a_started_program(room: Bench, library:
     compare(room, library, BATCH[name], GIVEN)
 
 
+@pytest.mark.nightly(unless="everything-(its modules|endless|a class$|no function|a module changed)")
 @pytest.mark.parametrize("name", SOURCES)
 def test_forked_python_function_returns_like_a_started_program(
     room: Bench, library: bytes, name: str
@@ -122,10 +123,16 @@ def test_forked_python_function_returns_like_a_started_program(
     compare(room, library, SOURCES[name], json.dumps(ARGUMENTS), function="solve")
 
 
-def test_forked_functions_of_one_source_return_like_started_programs(room: Bench, library: bytes) -> None:
-    calls = [json.dumps([name, *ARGUMENTS]) for name in BODIES]
-    ends = dict(zip(BODIES, compare(room, library, of_bodies(), *calls, function="solve"), strict=True))
-    assert "[1, 2, 3]" in str(ends["a list"]) and len({*ends.values()}) > 20, ends
+@pytest.mark.parametrize(
+    "step", [2, pytest.param(1, marks=pytest.mark.nightly)], ids=["every second function", "every function"]
+)
+def test_forked_functions_of_one_source_return_like_started_programs(
+    room: Bench, library: bytes, step: int
+) -> None:
+    names = [*BODIES][::step]
+    calls = [json.dumps([name, *ARGUMENTS]) for name in names]
+    ends = dict(zip(names, compare(room, library, of_bodies(), *calls, function="solve"), strict=True))
+    assert "[1, 2, 3]" in str(ends["a list"]) and len({*ends.values()}) >= 0.75 * len(names), ends
 
 
 def archive(**members: str) -> bytes:
