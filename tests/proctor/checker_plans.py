@@ -10,7 +10,7 @@ ECHO = "#include <cstdio>\nint main(){int c; while((c=getchar())!=EOF) putchar(c
 # A program that is not a checker runs until it reaches a limit, and the test waits for it.
 LIMITS = PlanLimits(cpu_ms=2000, wall_ms=30_000, memory=48 << 20)
 # For a checker that loops forever, on the output and on the answer.
-SPINNING = PlanLimits(cpu_ms=150, wall_ms=30_000, memory=48 << 20)
+SPINNING = PlanLimits(cpu_ms=100, wall_ms=30_000, memory=48 << 20)
 CMS = PlanChecker(kind="cms", argv=("checker",), limits=LIMITS)
 TESTLIB = PlanChecker(kind="testlib", argv=("checker",), limits=LIMITS)
 # A checker that prints the message and exits with the code that follow its files.

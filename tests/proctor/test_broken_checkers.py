@@ -28,6 +28,8 @@ BROKEN = {
 }
 
 
+# All kinds read the message in the same way. A further test is about testlib, where code 1 is also a verdict.
+@pytest.mark.nightly(unless="everything-codeforces")
 @pytest.mark.parametrize("kind", ["cms", "codeforces", "icpc"])
 def test_python_checker_failure_names_the_exception(bench: Bench, kind: str) -> None:
     checker = PlanChecker(kind=kind, argv=PYTHON, limits=LIMITS)
@@ -111,7 +113,7 @@ FRAGILE = by_word(
   puts("1");""",
         "is slow": """
   const bool right = same(argv);
-  while (!right && clock() < 0.2 * CLOCKS_PER_SEC);
+  while (!right && clock() < 0.13 * CLOCKS_PER_SEC);
   puts(right ? "1" : "0.5");""",
     },
     argument=4,
