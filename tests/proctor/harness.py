@@ -36,7 +36,7 @@ NAMESPACES_ALONE = ("namespaces", "seccomp")
 # A program gets little CPU time on a busy machine. So the wall limit is long enough that the CPU limit is
 # reached first.
 LIMITS = PlanLimits(cpu_ms=1000, wall_ms=60_000, hard_ms=600_000, memory=64 << 20, output=1 << 20)
-SPINNER = PlanLimits(cpu_ms=150, wall_ms=60_000, hard_ms=600_000)
+SPINNER = PlanLimits(cpu_ms=80, wall_ms=60_000, hard_ms=600_000)
 SLEEPER = PlanLimits(cpu_ms=1000, wall_ms=500, hard_ms=5000)
 DIFF = PlanChecker(kind="white-diff")
 BOX_UID = 61183  # servers of other users have uids below it
