@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from judge_samples import problem, submission
 from requirements import require_language
+from support.cached_lookups import script_with_known_tools
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.engines.embedded.sandboxes import remove_tree
@@ -216,8 +217,7 @@ async def test_package_files_unreadable_to_others_are_judge_failure(
 
 
 ENTERED = """
-import sys
-sys.executable, code = sys.argv[1:]
+[code] = arguments
 from ioi_eval.integrations.eval_protocol import check_correctness, evaluate_apps_solution
 from ioi_eval.integrations.lm_eval import CodeEval
 from ioi_eval.integrations.open_r1 import binary_code_reward, code_reward
@@ -242,8 +242,7 @@ assert binary_code_reward([reply], verification_info=info) == [1.0]
 close_all()
 """
 SCORED = """
-import sys
-sys.executable, dump, copies = sys.argv[1:]
+dump, copies = arguments
 from ioi_eval import cli
 sys.argv = ["ioi-eval", "score", dump, "--problems", "apps", "--data-dir", copies, "--out", dump + ".run"]
 cli.main()
@@ -251,8 +250,6 @@ cli.main()
 
 
 REFUSED = """
-import sys
-sys.executable, *codes = sys.argv[1:]
 from ioi_eval import EmbeddedEngine, JudgeOptions
 from ioi_eval.integrations.eval_protocol import evaluate_apps_solution
 from ioi_eval.integrations.rewards import RewardRow, Rewards
@@ -266,7 +263,7 @@ def make(store):
 setup = Setup(engine=make, options=JudgeOptions(layers=layers))
 tests = {"inputs": ["in 1\\n"], "outputs": ["out 1\\n"]}
 row = RewardRow(values={"input_output": tests}, number=0)
-for code in codes:
+for code in arguments:
     text = f"```python\\n{code}```"
     result = evaluate_apps_solution([{"role": "assistant", "content": text}], tests, engine=setup)
     assert not result.is_score_valid and "cannot import numpy" in result.reason, result.reason
@@ -300,10 +297,13 @@ def apps(folder: Path, code: str) -> tuple[str, str]:
     return str(dump), str(folder / "copies")
 
 
-def run_script(script: str, cache: Path, *arguments: str | Path) -> None:
+def run_script(script: str, cache: Path, folder: Path, python: Path, *arguments: str) -> None:
+    """Run a script as a process of this Python, which knows all other compilers of the machine."""
+    known = script_with_known_tools(folder / "tools.json")
+    script = f"import sys\nsys.executable, *arguments = sys.argv[1:]\n{known}{script}"
     environment = {name: value for name, value in os.environ.items() if name != "IOI_EVAL_PYTHON"}
     completed = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
+        [sys.executable, "-c", script, python, *arguments],
         env={**environment, "IOI_EVAL_CACHE": str(cache)},
         capture_output=True,
         text=True,
@@ -314,14 +314,16 @@ def run_script(script: str, cache: Path, *arguments: str | Path) -> None:
 
 def run_score_command(python: Path, cache: Path, folder: Path, code: str) -> None:
     dump, copies = apps(folder, code)
-    run_script(SCORED, cache, python, dump, copies)
+    run_script(SCORED, cache, folder, python, dump, copies)
     (row,) = map(json.loads, Path(f"{dump}.run", "results.jsonl").read_text().splitlines())
     assert row["resolved"] is True, row
 
 
 @pytest.mark.nightly(unless="^/tmp")
-def test_all_public_calls_run_programs_with_packages_of_caller(python: Path, shared_cache: Path) -> None:
-    run_script(ENTERED, shared_cache, python, BY_NUMPY)
+def test_all_public_calls_run_programs_with_packages_of_caller(
+    python: Path, shared_cache: Path, tmp_path: Path
+) -> None:
+    run_script(ENTERED, shared_cache, tmp_path, python, BY_NUMPY)
 
 
 @pytest.mark.nightly  # test_caller_interpreter_is_default asks the command for its engine
@@ -334,9 +336,9 @@ def test_score_command_runs_programs_with_packages_of_caller(
 @ROOTS_OWN
 @pytest.mark.nightly(unless="^/tmp")
 def test_public_calls_give_no_score_if_caller_packages_are_unreadable(
-    python: Path, shared_cache: Path
+    python: Path, shared_cache: Path, tmp_path: Path
 ) -> None:
-    run_script(REFUSED, shared_cache, python, BY_NUMPY, ECHO)
+    run_script(REFUSED, shared_cache, tmp_path, python, BY_NUMPY, ECHO)
 
 
 @pytest.mark.nightly
@@ -350,7 +352,7 @@ def test_numpy_is_imported_from_caller_environment(python: Path, shared_cache: P
             if package_folder.exists():
                 shutil.copytree(package_folder, packages / package_folder.name)
         code = "import numpy\nprint('out', numpy.array([int(input().split()[1])]).sum())\n"
-        run_script(ENTERED, shared_cache, python, code)
+        run_script(ENTERED, shared_cache, tmp_path, python, code)
         run_score_command(python, shared_cache, tmp_path, code)
     finally:
         (packages / "stand_in.py").rename(packages / "numpy.py")
