@@ -233,8 +233,8 @@ async def test_submission_failing_on_all_servers_is_recorded_and_run_continues(s
             return await super().answer(body)
 
     async with engine_behind() as engine, Poisoned(engine) as first_server, Poisoned(engine) as two:
-        summary = await scored([first_server, two], scratch / "run", attempts=3, count=30)
-    assert (summary.judged, summary.failed) == (29, 1)
+        summary = await scored([first_server, two], scratch / "run", attempts=3, count=10)
+    assert (summary.judged, summary.failed) == (9, 1)
     [failure] = read_failures(scratch / "run").values()
     assert failure["key"] == "row-007" and "3 attempts failed" in failure["reason"]
 
@@ -272,11 +272,11 @@ async def test_server_failing_every_job_is_paused_and_all_submissions_are_scored
     )
     async with engine_behind() as engine, Server(engine) as good, Server(engine, [fault], 1.0) as bad:
         summary = await scored(
-            [good, bad], scratch / "run", attempts=8, count=40, patience=rests_long, tell=note
+            [good, bad], scratch / "run", attempts=8, count=20, patience=rests_long, tell=note
         )
         async with Server(engine) as quiet:
-            await scored([quiet], scratch / "quiet", attempts=1, count=40)
-    assert (summary.judged, summary.failed) == (40, 0)
+            await scored([quiet], scratch / "quiet", attempts=1, count=20)
+    assert (summary.judged, summary.failed) == (20, 0)
     assert verdicts(scratch / "run") == verdicts(scratch / "quiet")
     assert changes == [(bad.url, Change.LOST)]
     assert bad.requests <= requests_before_rest[0] + 4, "after that it only finishes its running jobs"

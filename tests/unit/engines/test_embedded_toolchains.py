@@ -35,7 +35,7 @@ def test_toolchains_of_machine_are_found() -> None:
     assert compiler.version in compiler.identity
     assert compiler == find_compiler()
     assert python is not None and python.version.startswith("3.")
-    toolchains_found = toolchains.find_toolchains()
+    toolchains_found = cached_toolchains()
     assert (
         {"g++", "python3"}
         <= set(toolchains_found)

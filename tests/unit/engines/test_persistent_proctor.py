@@ -226,7 +226,7 @@ async def test_accepted_python_source_leaves_nothing_in_store(
 async def test_least_recently_used_fork_server_is_replaced_for_another_module_set(desk: Desk) -> None:
     """Each module set has a separate interpreter. The ninth replaces the least recently used interpreter."""
     sets = ("abc", "ast", "bisect", "calendar", "cmath", "copy", "csv", "enum", "heapq")
-    for name in (*sets, *reversed(sets)):
+    for name in (*sets, sets[-1], sets[0]):  # a waiting interpreter, and the replaced one
         use_module = f"import {name}\nassert {name}.__name__ in sys.modules\n"
         assert await desk.points(changed_source(f"{SUM}{use_module}"), SMALL) == [1], name
         (pid,) = desk.pids()
@@ -308,9 +308,9 @@ SOURCES = {
     "an error": "print(1\n",
     "a byte that is zero": "print(1)\0\n",
     "another encoding": "# -*- coding: latin-1 -*-\nprint('\u00e4')\n",
-    "too deep": "(" * 3000 + ")" * 3000,
 }
 MORE = {
+    "too deep": "(" * 3000 + ")" * 3000,
     "nothing": "",
     "an error in a line": "x = 1\ny = = 2\n",
     "a name that is bound": "def f():\n    x = 1\n    global x\n",

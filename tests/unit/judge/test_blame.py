@@ -102,6 +102,7 @@ async def test_submission_that_breaks_the_manager_scores_0(scorer: Scorer, make:
     assert (await scorer.score(honest, submission(RIGHT))).points == 1.0
 
 
+@pytest.mark.nightly(unless="none|wrong|exceptions|compile|nothing")
 @pytest.mark.parametrize(
     "solutions",
     [

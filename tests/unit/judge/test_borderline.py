@@ -82,6 +82,7 @@ async def test_cpu_time_beyond_borderline_band_is_not_repeated(shared_cache: Pat
     assert test.cpu_time is not None and test.cpu_time < 2 * LIMIT and "s of 0.200 s)" in test.feedback
 
 
+@pytest.mark.nightly  # test_borderline_test_is_repeated_only_if_it_can_save_points
 async def test_wrong_answer_in_borderline_band_is_not_repeated(shared_cache: Path) -> None:
     test = await judge_shares(1.05, shared_cache, says="wrong", band=Borderline(high=10))
     assert (test.status, test.cpu_times) == (Verdict.TLE, ())
@@ -92,6 +93,7 @@ async def test_cpu_time_within_limit_is_not_repeated(shared_cache: Path) -> None
     assert (test.status, test.cpu_times) == (Verdict.AC, ())
 
 
+@pytest.mark.nightly  # test_borderline_repeats_can_be_disabled_on_a_busy_machine
 async def test_cpu_time_over_limit_is_tle_if_borderline_band_is_off(shared_cache: Path) -> None:
     test = await judge_shares(1.05, shared_cache, band=None)
     assert (test.status, test.cpu_times) == (Verdict.TLE, ())

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from judge_samples import problem, submission
 from requirements import require_language
+from support.cached_lookups import script_with_known_tools
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.engines.embedded.sandboxes import remove_tree
@@ -22,11 +23,12 @@ from ioi_eval.engines.embedded.toolchains import is_enterable_by_everyone
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Verdict
 
-COUNTED = problem(2, limits=Limits.contest(5.0, 512 << 20))
+COUNTED = problem(1, limits=Limits.contest(5.0, 512 << 20))
 ECHO = "print('out', input().split()[1])\n"
 BY_NUMPY = "import numpy\nprint('out', numpy.add(int(input().split()[1]), 0))\n"
 SECRET = "nobody may read this"
 TOP = "ioi-eval-closed-"
+TWO_ROWS = pytest.mark.nightly(unless="^/tmp-all|^/var/tmp-namespaces")
 ROOTS_OWN = pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's programs run as the user")
 
 
@@ -74,6 +76,7 @@ async def scorer(request: pytest.FixtureRequest, store: Store, as_the_caller: Pa
         yield judge_scorer
 
 
+@TWO_ROWS
 async def test_programs_import_what_the_caller_can_import(scorer: Scorer, as_the_caller: Path) -> None:
     result = await scorer.score(COUNTED, submission(BY_NUMPY, language="python"))
     assert {test.status for test in result.tests} == {Verdict.AC}, result
@@ -83,6 +86,7 @@ async def test_programs_import_what_the_caller_can_import(scorer: Scorer, as_the
     assert profile.toolchains["python3"].path == str(as_the_caller)
 
 
+@TWO_ROWS
 async def test_checker_with_own_tmp_imports_caller_packages(scorer: Scorer) -> None:
     """It has a private /tmp, in which the environment below the machine's /tmp is visible."""
     code = (
@@ -115,6 +119,7 @@ assert not found and seen <= SHOWN, (found, seen)
 """
 
 
+@TWO_ROWS
 async def test_programs_cannot_see_folders_around_caller_environment(
     scorer: Scorer, as_the_caller: Path
 ) -> None:
@@ -128,6 +133,7 @@ async def test_programs_cannot_see_folders_around_caller_environment(
     assert await verdicts(scorer, f"open({str(prefix / 'pyvenv.cfg')!r}).read()\n{ECHO}") == {Verdict.AC}
 
 
+@TWO_ROWS
 async def test_programs_cannot_change_caller_environment(scorer: Scorer, as_the_caller: Path) -> None:
     prefix = as_the_caller.parent.parent
     (packages,) = prefix.glob("lib/python3*/site-packages")
@@ -140,6 +146,7 @@ async def test_programs_cannot_change_caller_environment(scorer: Scorer, as_the_
 
 
 @ROOTS_OWN
+@pytest.mark.nightly(unless="^/tmp")
 async def test_unreadable_packages_without_namespaces_are_judge_failure_for_python(
     store: Store, as_the_caller: Path
 ) -> None:
@@ -160,6 +167,7 @@ async def test_unreadable_packages_without_namespaces_are_judge_failure_for_pyth
 
 
 @ROOTS_OWN
+@pytest.mark.nightly(unless="^/tmp")
 async def test_unreadable_packages_without_namespaces_still_allow_cpp(
     store: Store, as_the_caller: Path
 ) -> None:
@@ -171,6 +179,7 @@ async def test_unreadable_packages_without_namespaces_still_allow_cpp(
 
 
 @ROOTS_OWN
+@pytest.mark.nightly(unless="^/tmp")
 @pytest.mark.skipif(
     not is_enterable_by_everyone(Path(sys.base_prefix)), reason="only root can read this Python"
 )
@@ -188,6 +197,7 @@ async def test_packages_readable_by_submissions_need_no_namespaces(store: Store,
 
 
 @ROOTS_OWN
+@pytest.mark.nightly(unless="^/tmp")
 @pytest.mark.parametrize(("mode", "of"), [(0o600, "numpy.py"), (0o700, "")], ids=["file", "folder"])
 async def test_package_files_unreadable_to_others_are_judge_failure(
     store: Store, as_the_caller: Path, mode: int, of: str
@@ -207,19 +217,21 @@ async def test_package_files_unreadable_to_others_are_judge_failure(
 
 
 ENTERED = """
-import sys
-sys.executable, dump, copies, *code = sys.argv[1:]
-from ioi_eval import cli
-from ioi_eval.integrations.eval_protocol import evaluate_apps_solution
+[code] = arguments
+from ioi_eval.integrations.eval_protocol import check_correctness, evaluate_apps_solution
+from ioi_eval.integrations.lm_eval import CodeEval
 from ioi_eval.integrations.open_r1 import binary_code_reward, code_reward
 from ioi_eval.integrations.runtime import close_all
 from ioi_eval.integrations.trl import make_reward
 from ioi_eval.integrations.verl import compute_score
-text = f"```python\\n{code[0]}```"
+text = f"```python\\n{code}```"
 reply = [{"role": "assistant", "content": text}]
 tests = {"inputs": ["in 1\\n", "in 2\\n"], "outputs": ["out 1\\n", "out 2\\n"]}
 result = evaluate_apps_solution(reply, tests)
 assert (result.score, result.is_score_valid) == (1.0, True), result.reason
+assert check_correctness(tests, code) == ([True, True], [{}])
+metric, _ = CodeEval().compute(predictions=[["import numpy"]], references=["assert numpy"], k=[1])
+assert metric == {"pass@1": 1.0}
 assert make_reward()(completions=[text], input_output=[tests]) == [1.0]
 assert compute_score("", text, tests) == 1.0
 pairs = zip(tests["inputs"], tests["outputs"])
@@ -228,14 +240,16 @@ info = [{"language": "python", "test_cases": cases}]
 assert code_reward([reply], verification_info=info) == [1.0]
 assert binary_code_reward([reply], verification_info=info) == [1.0]
 close_all()
+"""
+SCORED = """
+dump, copies = arguments
+from ioi_eval import cli
 sys.argv = ["ioi-eval", "score", dump, "--problems", "apps", "--data-dir", copies, "--out", dump + ".run"]
 cli.main()
 """
 
 
 REFUSED = """
-import sys
-sys.executable, *codes = sys.argv[1:]
 from ioi_eval import EmbeddedEngine, JudgeOptions
 from ioi_eval.integrations.eval_protocol import evaluate_apps_solution
 from ioi_eval.integrations.rewards import RewardRow, Rewards
@@ -249,7 +263,7 @@ def make(store):
 setup = Setup(engine=make, options=JudgeOptions(layers=layers))
 tests = {"inputs": ["in 1\\n"], "outputs": ["out 1\\n"]}
 row = RewardRow(values={"input_output": tests}, number=0)
-for code in codes:
+for code in arguments:
     text = f"```python\\n{code}```"
     result = evaluate_apps_solution([{"role": "assistant", "content": text}], tests, engine=setup)
     assert not result.is_score_valid and "cannot import numpy" in result.reason, result.reason
@@ -283,10 +297,13 @@ def apps(folder: Path, code: str) -> tuple[str, str]:
     return str(dump), str(folder / "copies")
 
 
-def run_script(script: str, cache: Path, *arguments: str | Path) -> None:
+def run_script(script: str, cache: Path, folder: Path, python: Path, *arguments: str) -> None:
+    """Run a script as a process of this Python, which knows all other compilers of the machine."""
+    known = script_with_known_tools(folder / "tools.json")
+    script = f"import sys\nsys.executable, *arguments = sys.argv[1:]\n{known}{script}"
     environment = {name: value for name, value in os.environ.items() if name != "IOI_EVAL_PYTHON"}
     completed = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
+        [sys.executable, "-c", script, python, *arguments],
         env={**environment, "IOI_EVAL_CACHE": str(cache)},
         capture_output=True,
         text=True,
@@ -295,9 +312,9 @@ def run_script(script: str, cache: Path, *arguments: str | Path) -> None:
     assert completed.returncode == 0, completed.stderr
 
 
-def enter(python: Path, cache: Path, folder: Path, code: str) -> None:
+def run_score_command(python: Path, cache: Path, folder: Path, code: str) -> None:
     dump, copies = apps(folder, code)
-    run_script(ENTERED, cache, python, dump, copies, code)
+    run_script(SCORED, cache, folder, python, dump, copies)
     (row,) = map(json.loads, Path(f"{dump}.run", "results.jsonl").read_text().splitlines())
     assert row["resolved"] is True, row
 
@@ -306,15 +323,22 @@ def enter(python: Path, cache: Path, folder: Path, code: str) -> None:
 def test_all_public_calls_run_programs_with_packages_of_caller(
     python: Path, shared_cache: Path, tmp_path: Path
 ) -> None:
-    enter(python, shared_cache, tmp_path, BY_NUMPY)
+    run_script(ENTERED, shared_cache, tmp_path, python, BY_NUMPY)
+
+
+@pytest.mark.nightly  # test_caller_interpreter_is_default asks the command for its engine
+def test_score_command_runs_programs_with_packages_of_caller(
+    python: Path, shared_cache: Path, tmp_path: Path
+) -> None:
+    run_score_command(python, shared_cache, tmp_path, BY_NUMPY)
 
 
 @ROOTS_OWN
 @pytest.mark.nightly(unless="^/tmp")
 def test_public_calls_give_no_score_if_caller_packages_are_unreadable(
-    python: Path, shared_cache: Path
+    python: Path, shared_cache: Path, tmp_path: Path
 ) -> None:
-    run_script(REFUSED, shared_cache, python, BY_NUMPY, ECHO)
+    run_script(REFUSED, shared_cache, tmp_path, python, BY_NUMPY, ECHO)
 
 
 @pytest.mark.nightly
@@ -328,7 +352,8 @@ def test_numpy_is_imported_from_caller_environment(python: Path, shared_cache: P
             if package_folder.exists():
                 shutil.copytree(package_folder, packages / package_folder.name)
         code = "import numpy\nprint('out', numpy.array([int(input().split()[1])]).sum())\n"
-        enter(python, shared_cache, tmp_path, code)
+        run_script(ENTERED, shared_cache, tmp_path, python, code)
+        run_score_command(python, shared_cache, tmp_path, code)
     finally:
         (packages / "stand_in.py").rename(packages / "numpy.py")
         for name in ("numpy", "numpy.libs"):

@@ -215,7 +215,7 @@ int main() {{
   printf("%lld\\n", add({a}, {b}){wrong});
 }}
 """
-NAMES = [("a", "b"), ("first", "second"), ("x_1", "y_1")]
+NAMES = [("a", "b"), ("first", "second")]
 ADDING = Problem(
     id="add",
     limits=Limits.contest(5.0, 256 << 20),
@@ -244,10 +244,10 @@ async def test_programs_differing_in_names_and_comments_are_equal(tmp_path: Path
     codes = renamed("", " + 1")
     once, shared, _ = await scored(tmp_path / "shared", store, ADDING, "c++", codes)
     every, unshared, _ = await scored(tmp_path / "each", store, ADDING, "c++", codes, share=False)
-    assert verdicts(shared) == verdicts(unshared) == {str(n): ["WA" if n > 2 else "AC"] * 3 for n in range(6)}
-    assert (once.judged, once.repeated, once.tests) == (6, 4, 6)
-    assert (every.judged, every.repeated, every.tests) == (6, 0, 18)
-    assert [shared[str(n)]["repeats"] for n in range(6)] == [None, "0", "0", None, "3", "3"]
+    assert verdicts(shared) == verdicts(unshared) == {str(n): ["WA" if n > 1 else "AC"] * 3 for n in range(4)}
+    assert (once.judged, once.repeated, once.tests) == (4, 2, 6)
+    assert (every.judged, every.repeated, every.tests) == (4, 0, 12)
+    assert [shared[str(n)]["repeats"] for n in range(4)] == [None, "0", None, "2"]
     assert {(row["repeats"], row["program_sha256"]) for row in unshared.values()} == {(None, None)}
 
 
@@ -257,6 +257,6 @@ async def test_resumed_run_reuses_results_of_equal_programs(tmp_path: Path, stor
     lines = (tmp_path / "run" / "results.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "run" / "results.jsonl").write_text(lines[0])
     call, rows, _ = await scored(tmp_path, store, ADDING, "c++", codes)
-    assert (call.judged, call.repeated, call.tests) == (2, 2, 0)
+    assert (call.judged, call.repeated, call.tests) == (1, 1, 0)
     first = json.loads(lines[0])["key"]
     assert {row["repeats"] for key, row in rows.items() if key != first} == {first}

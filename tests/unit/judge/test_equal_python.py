@@ -57,6 +57,7 @@ ADDING = Problem(
 )
 
 
+@pytest.mark.nightly(unless="False")
 @pytest.mark.parametrize("swapped", [False, True])
 async def test_similar_python_programs_get_separate_verdicts(
     tmp_path: Path, store: Store, swapped: bool

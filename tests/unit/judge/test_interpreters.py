@@ -76,6 +76,7 @@ async def test_program_imports_packages_of_chosen_interpreter(scorer: Scorer) ->
     assert {test.status for test in result.tests} == {Verdict.AC}, result
 
 
+@pytest.mark.nightly(unless="all|landlock")
 @pytest.mark.parametrize(
     "layers", [None, ("namespaces",), ("landlock",)], ids=["all", "namespaces", "landlock"]
 )
@@ -298,9 +299,8 @@ CODES = [
 ]
 
 
-@pytest.mark.parametrize(
-    "codes", [CODES, pytest.param(CODES[1:], marks=pytest.mark.nightly)], ids=["both", "alone"]
-)
+@pytest.mark.nightly  # test_closed_environments.py makes the same calls
+@pytest.mark.parametrize("codes", [CODES, CODES[1:]], ids=["both", "alone"])
 def test_replaced_evaluator_runs_programs_with_caller_packages(
     python: Path, shared_cache: Path, codes: list[str]
 ) -> None:

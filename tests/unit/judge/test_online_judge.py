@@ -63,6 +63,7 @@ async def verdicts(scorer: Scorer, code: str, language: str) -> list[str]:
     return statuses
 
 
+@pytest.mark.nightly(unless="^c$")  # test_online_judge_flag_changes_build_command_only
 @pytest.mark.parametrize("language", ["c", "c++"])
 async def test_online_judge_is_defined_in_c_and_cpp(engine: Scorer, language: str) -> None:
     assert await verdicts(engine, DEFINED, language) == ["AC", "WA"]
@@ -101,8 +102,9 @@ def test_online_judge_does_not_change_builds_of_other_languages(language: str) -
     assert with_flag == other
 
 
-def test_online_judge_flag_changes_build_command_only() -> None:
-    submission = Submission(key="1", problem_id="echo", code="", language="c++")
+@pytest.mark.parametrize("language", ["c", "c++"])
+def test_online_judge_flag_changes_build_command_only(language: str) -> None:
+    submission = Submission(key="1", problem_id="echo", code="", language=language)
     with_flag, other = (
         submission_recipe(problem(online), submission, BuildLimits()) for online in (True, False)
     )

@@ -281,7 +281,7 @@ def contest(name: str, code: str, language: str, *more_files: JobFile, mode: str
     return Job(files=(*files, *more_files), runtime=language, run_timeout=60_000)
 
 
-@pytest.mark.nightly(unless="python|GNU")
+@pytest.mark.nightly(unless="GNU")  # test_codeforces_job_uses_files_and_checker runs Python
 @pytest.mark.parametrize(
     ("name", "language", "code", "broken"),
     [

@@ -16,12 +16,17 @@ from ioi_eval.engines.piston.sending import HttpClient
 from ioi_eval.errors import EngineUnavailable, InputError
 from ioi_eval.server import Server, ServerOptions
 
+# Prints a line for each server: the status of its reply, or the error.
 _ASK = """
 import asyncio, sys
 from ioi_eval.engines.piston.sending import HttpClient
 async def main():
     async with HttpClient() as wire:
-        print((await wire.ask("GET", sys.argv[1], "/healthz", 30.0)).status)
+        for url in sys.argv[1:]:
+            try:
+                print((await wire.ask("GET", url, "/healthz", 30.0)).status)
+            except Exception as error:
+                print(*str(error).split())
 asyncio.run(main())
 """
 
@@ -43,18 +48,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def of(*files: Path | str) -> ServerOptions:
     return ServerOptions(port=0, **dict(zip(("tls_cert", "tls_key"), map(Path, files), strict=False)))
-
-
-async def test_tls_client_trusting_authority_is_answered(
-    engine: EmbeddedEngine, files: tuple[Path, Path]
-) -> None:
-    async with Server(engine, of(*files)) as server:
-        assert server.url.startswith("https://127.0.0.1:")
-        client = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _ASK, server.url,
-            env={**os.environ, "SSL_CERT_FILE": str(files[0])}, stdout=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        assert (await client.communicate())[0] == b"200\n"
 
 
 async def test_http_https_mix_up_is_reported_with_remedy(
@@ -104,12 +97,12 @@ def test_tls_key_with_password_is_refused_without_prompt(files: tuple[Path, Path
     assert "pass phrase" not in completed.stderr + completed.stdout
 
 
-def signed(authority: tuple[Path, Path], folder: Path, name: str, days: str) -> Path:
+def signed(authority: tuple[Path, Path], folder: Path, file: str, name: str, days: str) -> Path:
     """Return a certificate for the authority's own key, with another name or other dates.
 
     Python 3.13 requires all extensions.
     """
-    asking, certificate, names = folder / "asking", folder / "certificate", folder / "names"
+    asking, certificate, names = folder / "asking", folder / file, folder / "names"
     names.write_text(f"subjectAltName={name}\nauthorityKeyIdentifier=keyid\n")
     subprocess.run(
         ["openssl", "req", "-new", "-key", authority[1], "-subj", "/CN=worker", "-out", asking],
@@ -124,17 +117,22 @@ def signed(authority: tuple[Path, Path], folder: Path, name: str, days: str) -> 
     return certificate
 
 
-@pytest.mark.parametrize(
-    ("name", "days", "remedy"),
-    [("IP:127.0.0.1", "-1", "valid certificate"), ("DNS:other.example", "2", "by a name that is in it")],
-)
-async def test_invalid_certificate_error_names_remedy(
-    engine: EmbeddedEngine, files: tuple[Path, Path], tmp_path: Path, name: str, days: str, remedy: str
+async def test_client_trusting_authority_is_answered_or_told_remedy_of_invalid_certificate(
+    engine: EmbeddedEngine, files: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    certificate = signed(files, tmp_path, name, days)
-    async with Server(engine, of(certificate, files[1])) as server:
+    expired = signed(files, tmp_path, "expired", "IP:127.0.0.1", "-1")
+    misnamed = signed(files, tmp_path, "misnamed", "DNS:other.example", "2")
+    async with (
+        Server(engine, of(*files)) as valid,
+        Server(engine, of(expired, files[1])) as late,
+        Server(engine, of(misnamed, files[1])) as other,
+    ):
+        assert valid.url.startswith("https://127.0.0.1:")
         client = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _ASK, server.url,
-            env={**os.environ, "SSL_CERT_FILE": str(files[0])}, stderr=asyncio.subprocess.PIPE,
+            sys.executable, "-c", _ASK, valid.url, late.url, other.url,
+            env={**os.environ, "SSL_CERT_FILE": str(files[0])}, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
-        assert remedy in (await client.communicate())[1].decode().splitlines()[-1]
+        answer, *errors = (await client.communicate())[0].decode().splitlines()
+    assert answer == "200"
+    for error, remedy in zip(errors, ("valid certificate", "by a name that is in it"), strict=True):
+        assert remedy in error

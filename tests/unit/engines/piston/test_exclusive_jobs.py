@@ -51,6 +51,7 @@ def recorded() -> Iterator[list[tuple[str, bool]]]:
         yield events
 
 
+@pytest.mark.usefixtures("quick_probes")
 async def test_exclusive_job_overlaps_no_other_job_of_worker(store: Store) -> None:
     """The worker has two slots and two clients, which cannot see each other's jobs."""
 
@@ -109,6 +110,7 @@ int main() { if (vfork() == 0) { usleep(3000000); _exit(0); } puts("7"); }
 """
 
 
+@pytest.mark.usefixtures("quick_probes")
 @pytest.mark.nightly(unless="True")
 @pytest.mark.parametrize("can", [True, False])
 async def test_repeat_on_server_is_exclusive_only_if_server_can_run_it_alone(store: Store, can: bool) -> None:

@@ -453,6 +453,7 @@ async def test_rolling_upgrade_mixes_no_compiler_versions_in_results(open_machin
     assert [version for _, version in outputs_and_versions[-8:]] == ["13"] * 8
 
 
+@pytest.mark.usefixtures("quick_probes")
 async def test_worker_without_namespaces_keeps_identity_under_load(store: Store) -> None:
     """Its process limit depends on the user's current number of processes."""
     embedded, finished = EmbeddedEngine(store=store, slots=1, layers=("landlock", "seccomp")), Event()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -26,9 +25,7 @@ from ioi_eval.engines.contract import (
     SharedBuild,
     WorkerArtifact,
 )
-from ioi_eval.engines.embedded.toolchains import STAGE_PATH
 from ioi_eval.engines.jobs.runner import open_test_runner
-from ioi_eval.engines.piston import probe
 from ioi_eval.engines.piston.contents import Server as Endpoint
 from ioi_eval.models import (
     Blob,
@@ -99,25 +96,6 @@ def submission() -> Submission:
     """
     mark = f"volatile unsigned n = {secrets.randbits(32)}u;\n"
     return Submission(key="1", problem_id="add", code=mark + RIGHT, language="c++")
-
-
-@pytest.fixture(scope="module")
-def inspection_script(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return a script that prints at once what the inspection script prints on this machine."""
-    command, folder = ["bash", "-c", probe.INSPECTION_SCRIPT], tmp_path_factory.mktemp("inspection")
-    environment = {"PATH": STAGE_PATH}
-    inspection = subprocess.run(
-        command, cwd=folder, env=environment, check=True, capture_output=True, text=True
-    )
-    return f"cat <<'PRINTED'\n{inspection.stdout}PRINTED\n"
-
-
-@pytest.fixture
-def quick_probes(inspection_script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Inspect this machine once for all workers, and send each worker few and small requests."""
-    monkeypatch.setattr(probe, "INSPECTION_SCRIPT", inspection_script)
-    monkeypatch.setattr(probe, "OUTPUT_STEPS", 2)
-    monkeypatch.setattr(probe, "BODY_SIZES", probe.BODY_SIZES[:1])
 
 
 @asynccontextmanager
