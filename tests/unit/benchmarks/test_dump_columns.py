@@ -123,11 +123,12 @@ def test_code_column_is_read_despite_output_column(tmp_path: Path, other: Any) -
 
 
 def test_parquet_list_of_replies_is_split(tmp_path: Path) -> None:
-    path = write_parquet(tmp_path / "x.parquet", [{"name": "sum", "generations": [ANSWER, ANSWER]}])
-    submissions = read(path)
+    rows = [{"name": "sum", "generations": [ANSWER, ANSWER]}]
+    submissions = read(write_parquet(tmp_path / "x.parquet", rows))
     assert [submission.code for submission in submissions] == [CODE, CODE]
     assert [submission.key[-2:] for submission in submissions] == ["-1", "-2"]
-    assert [submission.key[-4:] for submission in read(path, keys_of_content=False)] == ["-0/0", "-0/1"]
+    by_position = read(write_jsonl(tmp_path / "x.jsonl", rows), keys_of_content=False)
+    assert [submission.key[-4:] for submission in by_position] == ["-0/0", "-0/1"]
 
 
 @pytest.mark.parametrize("code", [b"\xff", [b"\xff", b"fine"]])
@@ -191,7 +192,7 @@ def test_csv_column_with_plural_name_given_by_option_contains_lists(tmp_path: Pa
 GUESSES = json.dumps([f"```cpp\n{CODE}// {n}\n```\n" for n in range(12)])
 
 
-@pytest.mark.nightly(unless="^(?!parquet)|parquet-completion")  # reading parquet starts a process
+@pytest.mark.nightly(unless="^(?!parquet)")  # reading parquet starts a process
 @pytest.mark.parametrize("column", ["completion", "response", "generation", "output", "solution", "answer"])
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "parquet"])
 def test_reply_containing_a_list_of_guesses_is_one_submission(
