@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dump_rows import CODE, PROBLEMS, read, row, write_csv, write_json, write_jsonl, write_parquet
+from dump_rows import (
+    CODE,
+    PROBLEMS,
+    read,
+    row,
+    write_arrow,
+    write_csv,
+    write_json,
+    write_jsonl,
+    write_parquet,
+)
 from support.datasets import Selection, open_dump
 
 from ioi_eval.benchmarks import list_named_problem_ids
@@ -108,25 +118,14 @@ def said(*messages: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("column", ["generation", "messages"])
-def test_code_is_taken_from_the_last_answer_of_a_chat(tmp_path: Path, column: str) -> None:
-    path = write_jsonl(tmp_path / "x.jsonl", chats(column))
-    assert [submission.code for submission in open_dump([path], problems=PROBLEMS)] == [CODE, None]
-
-
-@pytest.mark.nightly(unless="messages")  # reading parquet starts a process
-@pytest.mark.parametrize("column", ["generation", "messages"])
 def test_code_is_taken_from_the_last_answer_of_a_chat_in_a_table(tmp_path: Path, column: str) -> None:
-    path = write_parquet(tmp_path / "x.parquet", chats(column))
-    assert [submission.code for submission in open_dump([path], problems=PROBLEMS)] == [CODE, None]
-
-
-def chats(column: str) -> list[dict[str, Any]]:
-    """Return a row with a chat and a row without a reply."""
     chat = said(("user", "```cpp\nno\n```"), ("assistant", "first"), ("user", "go on"), ("assistant", ANSWER))
-    return [
+    rows = [
         {"problem_id": "sum", "uuid": "a", column: chat},
         {"problem_id": "sum", "uuid": "b", column: None},
     ]
+    path = write_arrow(tmp_path / "x.arrow", rows)
+    assert [submission.code for submission in open_dump([path], problems=PROBLEMS)] == [CODE, None]
 
 
 def by_numpy(values: list[Any]) -> str:
