@@ -184,6 +184,15 @@ def test_folder_dump_combines_all_formats(tmp_path: Path) -> None:
     assert submissions[9].row == row(uuid="j", n=[1])
     assert (len(dump), dump.info.rows, tuple(dump.info.keys)) == (10, 10, tuple("abcdefghij"))
     assert submissions[0] in dump
+
+
+def test_dump_can_be_read_again(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "1.jsonl", [row(uuid="a"), row(uuid="b")])
+    write_csv(tmp_path / "2.csv", [row(uuid="c")])
+    write_arrow(tmp_path / "3.arrow", [row(uuid="d", n=[1])])
+    dump = open_dump([tmp_path], problems=PROBLEMS)
+    submissions = list(dump)
+    assert [submission.key for submission in submissions] == list("abcd")
     assert list(dump) == submissions
 
 
