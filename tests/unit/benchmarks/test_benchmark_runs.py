@@ -68,10 +68,6 @@ def test_ioi_benchmark_is_scored_by_year_and_extended(cli: CommandLine, tmp_path
     assert "Would push to me/scores (private, if it is new):" in second.stdout
     assert "data/results.parquet" in second.stdout and "configs:" in second.stdout
 
-    unchanged = contents(tmp_path / "run")
-    assert "Nothing new to do" in cli(*command).stdout
-    assert contents(tmp_path / "run") == unchanged
-
 
 def on_the_hub(cli: CommandLine, hub: Hub, **more: str) -> CommandLine:
     online = {"HF_HUB_OFFLINE": "0", **hub.environment(cli.folder / "hf"), **more}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dump_rows import CODE, PROBLEMS, problem, row, write_csv, write_jsonl, write_parquet
+from dump_rows import CODE, PROBLEMS, problem, row, write_arrow, write_csv, write_jsonl, write_parquet
 from support.datasets import Problems, open_dump
 
 from ioi_eval.benchmarks import DumpOptions, Selection, list_named_problem_ids
@@ -55,11 +55,11 @@ def test_fenced_code_note_ignores_unselected_problems(tmp_path: Path) -> None:
 
 
 def test_nested_table_columns_are_named_by_paths(tmp_path: Path) -> None:
-    path = write_parquet(tmp_path / "x.parquet", [NESTED])
-    (submission,) = read(path, **NAMED)
+    (submission,) = read(write_arrow(tmp_path / "x.arrow", [NESTED]), **NAMED)
     assert (submission.problem_id, submission.year) == ("old@2021", 2021)
     assert (submission.target_subtask, submission.language) == ("01-small", "python")
     assert (submission.code, submission.row["model"]) == (CODE, "m")
+    path = write_parquet(tmp_path / "x.parquet", [NESTED])
     assert list_named_problem_ids([path], NAMED["problem_column"]) == {"old"}
 
 
@@ -122,8 +122,8 @@ def test_code_column_is_read_despite_output_column(tmp_path: Path, other: Any) -
     assert [submission.code for submission in read(write_jsonl(tmp_path / "x.jsonl", [row]))] == [CODE]
 
 
-def test_parquet_list_of_replies_is_split(tmp_path: Path) -> None:
-    path = write_parquet(tmp_path / "x.parquet", [{"name": "sum", "generations": [ANSWER, ANSWER]}])
+def test_list_of_replies_in_a_table_is_split(tmp_path: Path) -> None:
+    path = write_arrow(tmp_path / "x.arrow", [{"name": "sum", "generations": [ANSWER, ANSWER]}])
     submissions = read(path)
     assert [submission.code for submission in submissions] == [CODE, CODE]
     assert [submission.key[-2:] for submission in submissions] == ["-1", "-2"]
@@ -132,18 +132,17 @@ def test_parquet_list_of_replies_is_split(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("code", [b"\xff", [b"\xff", b"fine"]])
 def test_non_utf8_code_is_bad_row(tmp_path: Path, code: Any) -> None:
-    path = write_parquet(tmp_path / "x.parquet", [row(code=code)])
+    path = write_arrow(tmp_path / "x.arrow", [row(code=code)])
     with pytest.raises(InputError, match=r"field 'code': the value contains bytes that are not UTF-8"):
         read(path)
 
 
-@pytest.mark.nightly
 def test_rows_next_to_a_non_utf8_row_are_read(tmp_path: Path) -> None:
     """Rows of the same batch stay usable."""
     rows = [
         {"problem_id": b"sum", "response": reply} for reply in (ANSWER.encode(), b"\xff", ANSWER.encode())
     ]
-    path = write_parquet(tmp_path / "x.parquet", rows)
+    path = write_arrow(tmp_path / "x.arrow", rows)
     dump = open_dump([path], problems=PROBLEMS, options=DumpOptions(skip_bad_rows=True))
     assert [submission.code for submission in dump] == [CODE, CODE]
     assert [error.row for error in dump.rejected] == [2]
@@ -191,7 +190,7 @@ def test_csv_column_with_plural_name_given_by_option_contains_lists(tmp_path: Pa
 GUESSES = json.dumps([f"```cpp\n{CODE}// {n}\n```\n" for n in range(12)])
 
 
-@pytest.mark.nightly(unless="^(?!parquet)|parquet-completion")  # reading parquet starts a process
+@pytest.mark.nightly(unless="^(?!parquet)")  # reading parquet starts a process
 @pytest.mark.parametrize("column", ["completion", "response", "generation", "output", "solution", "answer"])
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "parquet"])
 def test_reply_containing_a_list_of_guesses_is_one_submission(

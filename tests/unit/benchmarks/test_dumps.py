@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dump_rows import CODE, PROBLEMS, read, row, write_csv, write_json, write_jsonl, write_parquet
+from dump_rows import (
+    CODE,
+    PROBLEMS,
+    read,
+    row,
+    write_arrow,
+    write_csv,
+    write_json,
+    write_jsonl,
+    write_parquet,
+)
 from support.datasets import Selection, open_dump
 
 from ioi_eval.benchmarks import list_named_problem_ids
@@ -114,7 +124,7 @@ def test_code_is_taken_from_the_last_answer_of_a_chat_in_a_table(tmp_path: Path,
         {"problem_id": "sum", "uuid": "a", column: chat},
         {"problem_id": "sum", "uuid": "b", column: None},
     ]
-    path = write_parquet(tmp_path / "x.parquet", rows)
+    path = write_arrow(tmp_path / "x.arrow", rows)
     assert [submission.code for submission in open_dump([path], problems=PROBLEMS)] == [CODE, None]
 
 
@@ -174,6 +184,15 @@ def test_folder_dump_combines_all_formats(tmp_path: Path) -> None:
     assert submissions[9].row == row(uuid="j", n=[1])
     assert (len(dump), dump.info.rows, tuple(dump.info.keys)) == (10, 10, tuple("abcdefghij"))
     assert submissions[0] in dump
+
+
+def test_dump_can_be_read_again(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "1.jsonl", [row(uuid="a"), row(uuid="b")])
+    write_csv(tmp_path / "2.csv", [row(uuid="c")])
+    write_arrow(tmp_path / "3.arrow", [row(uuid="d", n=[1])])
+    dump = open_dump([tmp_path], problems=PROBLEMS)
+    submissions = list(dump)
+    assert [submission.key for submission in submissions] == list("abcd")
     assert list(dump) == submissions
 
 

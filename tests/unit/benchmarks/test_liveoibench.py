@@ -11,7 +11,7 @@ from benchmark_tables import write_table
 from hub_rows import contents
 from support.command_line import CommandLine, results
 from support.datasets import BenchmarkOptions, LoadedProblems, find_benchmark, load
-from testlib_files import HIDDEN, without_system_testlib, write_header
+from testlib_files import HALVES, HIDDEN, without_system_testlib, write_header
 
 from ioi_eval import Scorer
 from ioi_eval.benchmarks.olympiads import SCRIPTS
@@ -74,10 +74,11 @@ def loaded(folder: Path, *, tests: dict[str, Any] | None = None, **columns: Any)
     return load(find_benchmark("liveoibench"), BenchmarkOptions(data_dir=str(copies)), cache=folder / "cache")
 
 
-async def points(scorer: Scorer, problems: LoadedProblems, code: str) -> tuple[float, list[V]]:
-    result = await scorer.score(
-        problems[NAME], Submission(key="1", problem_id=NAME, code=code, language="c++")
-    )
+async def points(
+    scorer: Scorer, problems: LoadedProblems, code: str, language: str = "c++"
+) -> tuple[float, list[V]]:
+    submission = Submission(key="1", problem_id=NAME, code=code, language=language)
+    result = await scorer.score(problems[NAME], submission)
     return result.points, [test.status for test in result.tests]
 
 
@@ -125,9 +126,9 @@ async def test_liveoibench_grader_is_compiled_with_submission(scorer: Scorer, tm
 async def test_liveoibench_decimals_are_compared_with_tolerance(scorer: Scorer, tmp_path: Path) -> None:
     tests = {"1-a": {"input": "1 2\n", "output": "3.0\n"}, "2-b": {"input": "30 4\n", "output": "3.4e1"}}
     problems = loaded(tmp_path, tests=rubric(tests=tests))
-    near = ADD.replace('"%lld", a + b', '"%f", a + b + 1e-7')
-    assert await points(scorer, problems, near) == (100, [V.AC, V.AC])
-    assert (await points(scorer, problems, near.replace("1e-7", "0.01")))[0] == 0
+    near = "print('%f' % (sum(map(int, input().split())) + 1e-7))"
+    assert await points(scorer, problems, near, "python") == (100, [V.AC, V.AC])
+    assert (await points(scorer, problems, near.replace("1e-7", "0.01"), "python"))[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -162,27 +163,13 @@ def test_liveoibench_damaged_row_is_input_error(tmp_path: Path, columns: dict[st
         load(find_benchmark("liveoibench"), BenchmarkOptions(data_dir=str(copies)), cache=tmp_path / "cache")
 
 
-GUESS = """#include <cstdio>
-int main() {
-  int low = 0, high = 100, middle;
-  char reply = ' ';
-  while (reply != '=') {
-    printf("%d\\n", middle = (low + high) / 2);
-    fflush(stdout);
-    if (scanf(" %c", &reply) != 1) return 0;
-    reply == '<' ? low = middle + 1 : high = middle - 1;
-  }
-}
-"""
-
-
 async def test_liveoibench_interactor_judges_problem(scorer: Scorer, tmp_path: Path) -> None:
     write_header(tmp_path / "copies")
     tests = rubric(tests={"1-a": {"input": "30\n", "output": ""}, "2-b": {"input": "99\n", "output": ""}})
     tests["grader_codes"] = json.dumps({"interactor.cpp": HIDDEN})
     problems = loaded(tmp_path, tests=tests, task_type="interactive")
-    assert await points(scorer, problems, GUESS) == (100, [V.AC, V.AC])
-    assert await points(scorer, problems, GUESS.replace("/ 2", "/ 2000")) == (0, [V.WA, V.WA])
+    assert await points(scorer, problems, HALVES, "python") == (100, [V.AC, V.AC])
+    assert await points(scorer, problems, HALVES.replace("// 2", "// 2000"), "python") == (0, [V.WA, V.WA])
 
 
 def test_liveoibench_task_whose_script_starts_a_manager_is_excluded_with_remedy(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dump_rows import CODE, PROBLEMS, write_json, write_jsonl, write_parquet
+from dump_rows import CODE, PROBLEMS, write_json, write_jsonl
 from evalplus_rows import SUMS
 from hub_rows import apps, livecodebench, write_rows
 from support.command_line import CommandLine, results
@@ -207,7 +207,7 @@ def test_longer_of_nested_statements_is_matched(tmp_path: Path, ids: tuple[str, 
 def test_trl_completion_may_name_problem(tmp_path: Path) -> None:
     """TRL's `log_extra` writes such columns."""
     columns = {"step": 3, "prompt": "-", "completion": ANSWER, "problem_id": "sum", "advantage": 0.1}
-    path = write_parquet(tmp_path / "x.parquet", [columns])  # as TRL writes them
+    path = write_jsonl(tmp_path / "x.jsonl", [columns])
     assert [(submission.problem_id, submission.code) for submission in read(path)] == [("sum", CODE)]
     assert list_named_problem_ids([path]) == {"sum"}
 

@@ -100,9 +100,13 @@ def test_testlib_with_constant_exit_code_0_is_refused(home: Path) -> None:
         loaded(home, "aethercode", [aethercode(checker=ABOVE)], schema=False)
 
 
-def test_problems_command_lists_aethercode_and_code_contests_plus(cli: CommandLine, home: Path) -> None:
+def test_problems_command_lists_aethercode(cli: CommandLine, home: Path) -> None:
     assert "60173" in listed(
         cli, home, "aethercode", [aethercode(checker=ABOVE)], "--tag", "icpc east asia regionals"
     )
+
+
+@pytest.mark.nightly
+def test_problems_command_lists_code_contests_plus(cli: CommandLine, home: Path) -> None:
     (cli.folder / "ioi-eval.toml").write_text('split = "test"')
     assert "1575_A" in listed(cli, home, "code_contests_plus", [contests_plus()])

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kattis_files import write
 from package_files import read, sound, zipped
+from support.properties import example_count
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge.recipes import find_linked_grader_name
@@ -38,7 +39,7 @@ SETTINGS = ["grading", "grader_flags", "accept_score", "reject_score", "range", 
 KEYS = ["name", "type", "validation", "validator_flags", "limits", "grading", "problem_format_version"]
 
 
-@settings(max_examples=40)
+@settings(max_examples=example_count(12, 40))
 @given(st.dictionaries(st.sampled_from(KEYS), YAML), st.dictionaries(st.sampled_from(SETTINGS), YAML))
 def test_arbitrary_header_gives_problem_or_errors(
     tmp_path_factory: pytest.TempPathFactory, header: dict[str, str], data: dict[str, str]

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.datasets import check_problems
 from support.package_goldens import FOLDER
+from support.properties import example_count
 
 from ioi_eval.problems import load_problems
 from ioi_eval.problems.tps import Tps
@@ -35,7 +36,7 @@ JSON = st.recursive(
 HEADER = json.loads((HILLS / "problem.json").read_text())
 
 
-@settings(max_examples=40)
+@settings(max_examples=example_count(12, 40))
 @given(st.dictionaries(st.sampled_from([*HEADER, "num_processes"]), JSON), JSON, JSON)
 def test_arbitrary_tps_documents_give_problem_or_errors(
     tmp_path_factory: pytest.TempPathFactory, header: Any, subtasks: Any, solutions: Any

@@ -26,11 +26,11 @@ def page_of(report: InterimReport) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a run of 200 rows. The file `later` has a further row."""
+    """Return a run of 80 rows. The file `later` has a further row."""
     folder = extract_recorded_rows(tmp_path / "run")
     rows = (folder / RESULTS).read_bytes().splitlines(keepends=True)
-    (folder / RESULTS).write_bytes(b"".join(rows[:200]))
-    (folder / "later").write_bytes(rows[200])
+    (folder / RESULTS).write_bytes(b"".join(rows[:80]))
+    (folder / "later").write_bytes(rows[80])
     return folder
 
 
@@ -64,11 +64,11 @@ def test_only_new_rows_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         lambda self, *row: (read_rows.append(1), count_row(self, *row))[1],
     )
     page_of(report)
-    assert len(read_rows) == 200
+    assert len(read_rows) == 80
     with (folder / RESULTS).open("ab") as stream:
         stream.write((folder / "later").read_bytes())
     page_of(report)
-    assert len(read_rows) == 201
+    assert len(read_rows) == 81
 
 
 def test_failure_with_later_result_is_not_counted_as_unscored(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_replaced_rows_are_counted_again(folder: Path) -> None:
     page_of(report)
     rows = (folder / RESULTS).read_bytes().splitlines(keepends=True)
     other = folder / "other"
-    other.write_bytes(b"".join(rows[:150]))
+    other.write_bytes(b"".join(rows[:60]))
     other.rename(folder / RESULTS)
     assert page_of(report) == page_of(InterimReport(folder))
 

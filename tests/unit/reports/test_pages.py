@@ -72,6 +72,12 @@ def run(folder: Path, *, models: int = 3, text: str = "") -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def finished(own_folder: Path) -> Path:
+    """Return a run that tests only read."""
+    return run(own_folder / "pages").resolve()
+
+
 # A process that is killed while it writes a report.
 WRITING = """
 import sys
@@ -124,8 +130,8 @@ def links(page: Path) -> Iterator[Path]:
         yield (page.parent / unescape(link)).resolve()
 
 
-def test_submission_page_shows_code_and_tests(tmp_path: Path) -> None:
-    page = (run(tmp_path / "run") / "report" / make_submission_page_filename("sum-1-1")).read_text()
+def test_submission_page_shows_code_and_tests(finished: Path) -> None:
+    page = (finished / "report" / make_submission_page_filename("sum-1-1")).read_text()
     assert re.findall(r'<a id="L\d+" href="#L(\d+)">', page) == ["1", "2", "3"]
     assert '<span class="k' in page and "&lt;/script&gt;" in page
     assert [re.search(rf"<td>{name}</td><td class=\"status (\w+)\"", page)[1] for name in ("1-a", "2-a")] == [
@@ -136,15 +142,14 @@ def test_submission_page_shows_code_and_tests(tmp_path: Path) -> None:
     assert 'class="status pa"' not in page and ">51.17" not in page
 
 
-def test_submission_page_shows_wrong_output_with_expected(tmp_path: Path) -> None:
-    page = (run(tmp_path / "run") / "report" / make_submission_page_filename("sum-1-1")).read_text()
+def test_submission_page_shows_wrong_output_with_expected(finished: Path) -> None:
+    page = (finished / "report" / make_submission_page_filename("sum-1-1")).read_text()
     [table] = re.findall(r"<h2>Output of test 2-a</h2>(.*?)</section>", page, re.S)
     end = '<span class="blank">↵</span>'
     assert f"<td>1</td><td>1 <del>2</del> 3{end}</td><td>1 <ins>7</ins> 3{end}</td>" in table
     assert '<td>2</td><td class="none"></td><td><ins>yes↵</ins></td>' in table
     assert (
-        "Output of test"
-        not in (tmp_path / "run" / "report" / make_submission_page_filename("sum-1-0")).read_text()
+        "Output of test" not in (finished / "report" / make_submission_page_filename("sum-1-0")).read_text()
     )
 
 
@@ -182,10 +187,9 @@ def test_test_input_is_shown_for_test_without_output() -> None:
     assert input_block.title == "Input of test a"
 
 
-def test_page_without_outputs_names_keep_outputs_option(tmp_path: Path) -> None:
-    run(tmp_path / "run")
+def test_page_without_outputs_names_keep_outputs_option(finished: Path, tmp_path: Path) -> None:
     pages = {
-        name: (tmp_path / "run" / "report" / make_submission_page_filename(f"sum-1-{name}")).read_text()
+        name: (finished / "report" / make_submission_page_filename(f"sum-1-{name}")).read_text()
         for name in (0, 1)
     }
     assert not any("option keep-outputs" in page for page in pages.values())
@@ -207,8 +211,8 @@ def test_submission_page_folds_reply_and_shows_code_once(tmp_path: Path) -> None
     assert "Thus I think.\n```cpp\n[the code above]\n```\nThat is all." in reply
 
 
-def test_submission_page_draws_subtask_points_as_bars(tmp_path: Path) -> None:
-    page = (run(tmp_path / "run") / "report" / make_submission_page_filename("sum-1-0")).read_text()
+def test_submission_page_draws_subtask_points_as_bars(finished: Path) -> None:
+    page = (finished / "report" / make_submission_page_filename("sum-1-0")).read_text()
     [table] = re.findall(r"<h2>Subtasks</h2>(.*?)</section>", page, re.S)
     assert (
         table.count('<span class="squares"') == len(SUM.subtasks) and table.count('class="v-ac"') == 1 + 3 + 4
@@ -270,8 +274,8 @@ def test_reply_keeps_whitespace_on_page(tmp_path: Path) -> None:
     assert "<pre>for a in b:\n\tif  a:\n        print(a)\ufffd[31m\ufffd\n</pre>" in page
 
 
-def test_report_links_lead_to_existing_targets(tmp_path: Path) -> None:
-    folder = run(tmp_path / "run").resolve()
+def test_report_links_lead_to_existing_targets(finished: Path) -> None:
+    folder = finished
     every = [folder / "report.html", *(folder / "report").glob("*.html")]
     assert len(every) == 1 + 1 + 2 + 18
     reached = {link for page in every for link in links(page)}
@@ -321,8 +325,8 @@ def test_limited_pages_cover_failed_sampled_and_best_submissions(
     )
 
 
-def test_problem_page_counts_failures_of_each_test(tmp_path: Path) -> None:
-    page = (run(tmp_path / "run") / "report" / name_problem_page("sum")).read_text()
+def test_problem_page_counts_failures_of_each_test(finished: Path) -> None:
+    page = (finished / "report" / name_problem_page("sum")).read_text()
     numbers = re.search(r"<td>2-a</td>((?:<td class=\"number\">\d+</td>)+)", page)
     headings = re.findall(r"<th [^>]*>([^<]+)</th>", page[page.rindex("<table") :])
     assert numbers is not None

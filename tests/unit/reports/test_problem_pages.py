@@ -43,12 +43,18 @@ def run(folder: Path, text: str = "") -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def finished(own_folder: Path) -> Path:
+    """Return a run that tests only read."""
+    return run(own_folder / "problem-pages")
+
+
 def words(page: Path) -> str:
     return unescape(re.sub(r"<[^>]+>", " ", page.read_text()))
 
 
-def test_problem_page_shows_statement_limits_and_solutions(tmp_path: Path) -> None:
-    page = words(run(tmp_path) / "report" / name_problem_page("sum"))
+def test_problem_page_shows_statement_limits_and_solutions(finished: Path) -> None:
+    page = words(finished / "report" / name_problem_page("sum"))
     for content in (
         "Add <b>all</b> numbers.",
         "statement/sum.pdf",
@@ -58,35 +64,35 @@ def test_problem_page_shows_statement_limits_and_solutions(tmp_path: Path) -> No
     ):
         assert content in page
     assert "model_solution" in page and "Time limit" in words(
-        tmp_path / "report" / make_submission_page_filename("s0")
+        finished / "report" / make_submission_page_filename("s0")
     )
 
 
-def test_problem_page_counts_subtasks_that_fail_by_a_single_test(tmp_path: Path) -> None:
-    page = (run(tmp_path) / "report" / name_problem_page("sum")).read_text()
+def test_problem_page_counts_subtasks_that_fail_by_a_single_test(finished: Path) -> None:
+    page = (finished / "report" / name_problem_page("sum")).read_text()
     decides = dict(re.findall(r'<td>(\d-\w)</td><td class="number">\d+</td><td class="number">(\d+)<', page))
     # 2-a: two subtasks of s1, and of s2 the subtask without 3-a.
     assert decides == {"1-a": "0", "2-a": "3", "2-b": "0", "3-a": "0"}
 
 
-def test_time_and_memory_use_are_shares_of_limits(tmp_path: Path) -> None:
-    [model] = summarize_run(run(tmp_path)).models
+def test_time_and_memory_use_are_shares_of_limits(finished: Path) -> None:
+    [model] = summarize_run(finished).models
     uses = {use.what: use for use in model.uses}
     # Every test of the samples uses 0.1 s and 1 MiB: a quarter of both. Compile errors use nothing.
     assert {kind: sum(use.counts) for kind, use in uses.items()} == {"time": 3, "memory": 3}
     assert [uses["time"].compute_fraction_below_usage(share) for share in (0.2, 0.25, 1)] == [0, 1, 1]
-    assert "Time and memory" in (tmp_path / "report.html").read_text()
+    assert "Time and memory" in (finished / "report.html").read_text()
 
 
-def test_problem_page_lists_solving_models_with_share(tmp_path: Path) -> None:
-    page = (run(tmp_path) / "report" / name_problem_page("sum")).read_text()
+def test_problem_page_lists_solving_models_with_share(finished: Path) -> None:
+    page = (finished / "report" / name_problem_page("sum")).read_text()
     [solved] = re.findall(r"<h2>Solved by</h2>(.*?)</section>", page, re.S)
     assert "<strong>1 model of 1 solves it.</strong>" in solved and "25.0 %" in solved
     assert re.findall(r'<td class="number">([\d.]+)</td>', solved) == ["1", "4", "100"]
 
 
-def test_problem_page_has_histograms_of_scores_and_times(tmp_path: Path) -> None:
-    page = (run(tmp_path) / "report" / name_problem_page("sum")).read_text()
+def test_problem_page_has_histograms_of_scores_and_times(finished: Path) -> None:
+    page = (finished / "report" / name_problem_page("sum")).read_text()
     scores, times = [
         dict(line.split(",", 1) for line in unescape(numbers).splitlines()[1:])
         for numbers in re.findall(r'data-numbers="([^"]*)"', page)

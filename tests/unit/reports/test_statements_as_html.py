@@ -132,6 +132,7 @@ BOMBS = [
 ]
 
 
+@pytest.mark.nightly(unless="^(?!1$)")  # open images take as long as open links, the row before
 @pytest.mark.parametrize("statement", BOMBS, ids=range(len(BOMBS)))
 def test_huge_or_deep_statement_is_bounded(statement: str) -> None:
     page = shown(statement)

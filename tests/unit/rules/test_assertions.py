@@ -52,7 +52,7 @@ def test_nested_skipped_or_async_tests_raise_cases_error(source: str, message: s
         read_assertions(f"{source}def test_b():\n    assert f(5) == 6\n", "f")
 
 
-@pytest.mark.nightly(unless="list|names")
+@pytest.mark.nightly(unless="list")
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -71,6 +71,14 @@ def test_huge_constant_in_assertion_raises_cases_error(body: str, message: str) 
     """Otherwise a benchmark row could exhaust the machine's memory or time."""
     with pytest.raises(CasesError, match=message):
         read_assertions(f"def check(candidate):\n    {body}\n", "f")
+
+
+def test_large_values_of_variables_in_assertion_raise_cases_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ioi_eval.rules.assertions._ValuesByName.free_nodes", 1_000)
+    body = f"a = {[0] * 99}; b = [a, a]; assert f(b) == 1; "
+    assert len(read_assertions(f"def check(candidate):\n    {body}\n", "f").cases) == 1
+    with pytest.raises(CasesError, match="the test's variables, such as 'a', have values that are too large"):
+        read_assertions(f"def check(candidate):\n    {body * 3}\n", "f")
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,9 @@ def test_dump_is_read_again_if_file_or_options_may_have_changed(
         case "index":
             index.write_bytes(index.read_bytes()[:-3])
         case "code":  # another checkout of the same version
-            monkeypatch.setattr(dumps, "PACKAGE", checkout(tmp_path / "there", "# reads rows differently\n"))
+            (tmp_path / "there").mkdir()
+            (tmp_path / "there" / "dump_reader.py").write_text("# reads rows differently\n")
+            monkeypatch.setattr(dumps, "PACKAGE", tmp_path / "there")
         case "other dump between":
             index_content = index.read_bytes()
             write(dump, [*rows[:7], row(7, code="int main() { return 98; }\n")])

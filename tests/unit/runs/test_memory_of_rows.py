@@ -14,7 +14,7 @@ from journal_rows import MADE_OF, row
 from ioi_eval.store.packed import NamesByKey
 from ioi_eval.store.result_log import ResultLog
 
-NUMBER = 5_000
+NUMBER = 2_000
 MOST = 180  # maximum bytes per row; keys and hashes are 52 of them
 MOST_OF_DUMP = 45
 

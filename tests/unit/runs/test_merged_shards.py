@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from ioi_eval.runs import (
 from ioi_eval.store.folder import MeasuredLimit, read_info, read_limits, read_rows, write_limits
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 
-ROWS = 40
+ROWS = 20
 
 
 def outcome(test: FakeTest) -> float | Broken:
@@ -33,11 +34,15 @@ def outcome(test: FakeTest) -> float | Broken:
     return Broken("no disk") if number % 5 == 4 else float(number % 5 != test.index)
 
 
+def write_problems(folder: Path) -> Path:
+    for name in ("add", "sub"):
+        write_package(folder / "problems" / name)
+    return folder / "problems"
+
+
 @pytest.fixture
 def problems(tmp_path: Path) -> Path:
-    for name in ("add", "sub"):
-        write_package(tmp_path / "problems" / name)
-    return tmp_path / "problems"
+    return write_problems(tmp_path)
 
 
 def row(number: int) -> dict[str, Any]:
@@ -46,14 +51,18 @@ def row(number: int) -> dict[str, Any]:
     return {"id": f"r{number}", "problem_id": problem, "model": f"m{number % 3}", "code": code}
 
 
-@pytest.fixture
-def dump(tmp_path: Path) -> Path:
-    return write(tmp_path / "rows.jsonl", map(row, range(ROWS)))
-
-
 def write(path: Path, rows: Any) -> Path:
     path.write_text("".join(json.dumps(dump_row) + "\n" for dump_row in rows))
     return path
+
+
+def write_rows(folder: Path) -> Path:
+    return write(folder / "rows.jsonl", map(row, range(ROWS)))
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    return write_rows(tmp_path)
 
 
 def scored(
@@ -73,6 +82,28 @@ def by_shards(dump: Path, problems: Path, number: int, of: str = "part", **more:
     return folders
 
 
+@pytest.fixture(scope="module")
+def finished(own_folder: Path) -> Path:
+    """Return a folder with a whole run and with the same run in three shards. Tests use copies of them."""
+    folder = own_folder / "merged-shards"
+    folder.mkdir()
+    dump, problems = write_rows(folder), write_problems(folder)
+    scored(dump, problems, folder / "whole")
+    by_shards(dump, problems, 3)
+    return folder
+
+
+@pytest.fixture
+def whole(finished: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(finished / "whole", tmp_path / "whole")
+
+
+@pytest.fixture
+def shards(finished: Path, tmp_path: Path) -> list[Path]:
+    names = (f"part-shard-{index}-of-3" for index in (1, 2, 3))
+    return [shutil.copytree(finished / name, tmp_path / name) for name in names]
+
+
 def summary_of(folder: Path) -> Mapping[str, Any]:
     """Return a summary without its date."""
     summary: Mapping[str, Any] = json.loads((folder / "summary.json").read_text())
@@ -84,15 +115,22 @@ def report_of(folder: Path) -> str:
     return re.sub(r"\d{4}-\d\d-\d\d, ", "", (folder / "report.md").read_text())
 
 
-@pytest.mark.nightly(unless="^3$")
-@pytest.mark.parametrize("number", [3, 16])
-def test_merged_shards_report_equals_report_of_one_run(dump: Path, problems: Path, number: int) -> None:
-    """With 16 shards of 40 rows, some shards are empty."""
+def test_merged_shards_report_equals_report_of_one_run(whole: Path, shards: list[Path]) -> None:
+    report_equals_report_of_one_run(whole, shards)
+
+
+@pytest.mark.nightly
+def test_merged_report_with_empty_shards_equals_report_of_one_run(dump: Path, problems: Path) -> None:
     whole = scored(dump, problems, dump.with_name("whole"))
-    shards = by_shards(dump, problems, number)
+    shards = by_shards(dump, problems, 16)
+    assert not all(list(read_rows(shard)) for shard in shards)
+    report_equals_report_of_one_run(whole, shards)
+
+
+def report_equals_report_of_one_run(whole: Path, shards: list[Path]) -> None:
     keys = [result_row["key"] for shard in shards for result_row in read_rows(shard)]
     assert sorted(keys) == sorted(result_row["key"] for result_row in read_rows(whole))
-    merged = dump.with_name("merged")
+    merged = whole.with_name("merged")
     report = report_sync(shards, out=merged)
     assert [*report.summaries] == [str(merged)] and report.page == str(merged / "report.html")
     assert summary_of(merged) == summary_of(whole)
@@ -105,10 +143,9 @@ def test_merged_shards_report_equals_report_of_one_run(dump: Path, problems: Pat
     assert summary_of(merged) == summary_before
 
 
-def test_single_shard_equals_whole_run(dump: Path, problems: Path) -> None:
-    whole = scored(dump, problems, dump.with_name("whole"))
-    (shard,) = by_shards(dump, problems, 1)
-    assert summary_of(shard) == summary_of(whole)
+def test_single_shard_equals_whole_run(finished: Path, tmp_path: Path) -> None:
+    shard = scored(finished / "rows.jsonl", finished / "problems", tmp_path / "part", "1/1")
+    assert summary_of(shard) == summary_of(finished / "whole")
 
 
 def test_merged_shards_count_rejected_rows_like_one_run(tmp_path: Path, problems: Path) -> None:
@@ -131,7 +168,7 @@ def test_merged_shards_count_rejected_rows_like_one_run(tmp_path: Path, problems
 
 
 @pytest.mark.nightly(unless="choice1")
-@pytest.mark.parametrize("choice", [{"limit": 9}, {"keys": frozenset({"r1", "r2", "r20"})}])
+@pytest.mark.parametrize("choice", [{"limit": 9}, {"keys": frozenset({"r1", "r2", "r12"})}])
 def test_shards_select_same_rows_as_one_run(dump: Path, problems: Path, choice: dict[str, Any]) -> None:
     whole = scored(dump, problems, dump.with_name("whole"), selection=Selection(**choice))
     shard_keys = list[str]()
@@ -143,36 +180,34 @@ def test_shards_select_same_rows_as_one_run(dump: Path, problems: Path, choice: 
 
 
 def test_large_dump_in_shards_reports_like_one_run(
-    dump: Path, problems: Path, monkeypatch: pytest.MonkeyPatch
+    dump: Path, problems: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its first rows are judged while the rest is scanned."""
-    whole = scored(dump, problems, dump.with_name("whole"))
     monkeypatch.setattr(dumps, "LARGE_DUMP_BYTES", 0)
     monkeypatch.setattr(dumps, "SAMPLED_ROWS", 10)
-    shards = by_shards(dump, problems, 3)
+    shards = by_shards(dump, problems, 2)
     report_sync(shards, out=dump.with_name("merged"))
     merged_summary, expected = summary_of(dump.with_name("merged")), summary_of(whole)
     assert merged_summary["models"] == expected["models"] and merged_summary["complete"]
 
 
-def test_report_warns_of_missing_shards(dump: Path, problems: Path) -> None:
-    shards = by_shards(dump, problems, 4)
+def test_report_warns_of_missing_shards(shards: list[Path]) -> None:
     lone = summary_of(shards[1])
-    assert not lone["complete"] and "shards 1, 3, 4 of 4 are missing" in lone["warnings"][0]
+    assert not lone["complete"] and "shards 1, 3 of 3 are missing" in lone["warnings"][0]
     report_sync([shards[2], shards[0]])
-    merged = dump.with_name("part-merged")
+    merged = shards[0].with_name("part-merged")
     merged_summary = summary_of(merged)
-    assert not merged_summary["complete"] and "shards 2, 4 of 4 are missing" in merged_summary["warnings"][0]
-    assert "with the folders of all 4 shards makes one run" in merged_summary["warnings"][0]
+    assert not merged_summary["complete"] and "shard 2 of 3 is missing" in merged_summary["warnings"][0]
+    assert "with the folders of all 3 shards makes one run" in merged_summary["warnings"][0]
     info = read_info(merged)
-    assert info is not None and info.shard == "1,3/4" and len(info.merged) == 2
+    assert info is not None and info.shard == "1,3/3" and len(info.merged) == 2
     report_sync(shards)
     merged_summary = summary_of(merged)
     assert merged_summary["complete"] and "incomplete" not in "".join(merged_summary["warnings"])
 
 
-def test_run_json_names_the_shard(dump: Path, problems: Path) -> None:
-    folder = scored(dump, problems, dump.with_name("part"), "2/3")
+def test_run_json_names_the_shard(shards: list[Path]) -> None:
+    folder = shards[1]
     assert json.loads((folder / "run.json").read_text())["shard"] == "2/3"
     assert json.loads((folder / "run.json").read_text())["expected"] == len(list(read_rows(folder))) + len(
         (folder / "failures.jsonl").read_text().splitlines()
@@ -209,8 +244,8 @@ def test_folder_of_another_shard_is_refused(
     assert info is not None and info.shard == second_shard
 
 
-def test_resumed_shard_judges_only_its_new_rows(dump: Path, problems: Path) -> None:
-    folder = scored(dump, problems, dump.with_name("part"), "1/3")
+def test_resumed_shard_judges_only_its_new_rows(dump: Path, problems: Path, shards: list[Path]) -> None:
+    folder = shards[0]
     rows_before = len((folder / "results.jsonl").read_text().splitlines())
     write(dump, map(row, range(ROWS + 20)))
     scored(dump, problems, folder, "1/3")
@@ -223,9 +258,9 @@ def test_warning_about_many_missing_shards_has_their_number(dump: Path, problems
     assert "1,999 of 2,000 shards are missing" in summary_of(folder)["warnings"][0]
 
 
-def test_incomplete_shard_makes_merged_run_incomplete(dump: Path, problems: Path) -> None:
-    shards = by_shards(dump, problems, 2)
-    whole = summary_of(scored(dump, problems, dump.with_name("whole")))
+def test_incomplete_shard_makes_merged_run_incomplete(
+    dump: Path, problems: Path, whole: Path, shards: list[Path]
+) -> None:
     results = shards[1] / "results.jsonl"
     lines = results.read_bytes().splitlines(keepends=True)
     results.write_bytes(b"".join(lines[:-1]))
@@ -234,39 +269,37 @@ def test_incomplete_shard_makes_merged_run_incomplete(dump: Path, problems: Path
     assert (
         not merged_summary["complete"] and "Repeat the command of each shard" in merged_summary["warnings"][0]
     )
-    scored(dump, problems, shards[1], "2/2", judged=1)
+    scored(dump, problems, shards[1], "2/3", judged=1)
     report_sync(shards, out=dump.with_name("merged"))
-    assert summary_of(dump.with_name("merged")) == whole
+    assert summary_of(dump.with_name("merged")) == summary_of(whole)
 
 
 @pytest.mark.nightly(unless="shards|all-tests")
 @pytest.mark.parametrize(
     ("shard", "more", "message"),
     [
-        ("2/3", {}, "number of shards: 2 -> 3"),
-        ("2/2", {"options": RunOptions(all_tests=True)}, "option all-tests: false -> true"),
-        ("2/2", {"reading": DumpOptions(model_column="id")}, "option model-column"),
-        ("2/2", {"selection": Selection(shard=Shard.parse("2/2"), limit=9)}, "limit of rows: None -> 9"),
+        ("2/4", {}, "number of shards: 3 -> 4"),
+        ("2/3", {"options": RunOptions(all_tests=True)}, "option all-tests: false -> true"),
+        ("2/3", {"reading": DumpOptions(model_column="id")}, "option model-column"),
+        ("2/3", {"selection": Selection(shard=Shard.parse("2/3"), limit=9)}, "limit of rows: None -> 9"),
     ],
 )
 def test_shard_with_other_settings_is_refused(
-    dump: Path, problems: Path, tmp_path: Path, shard: str, more: dict[str, Any], message: str
+    dump: Path, problems: Path, shards: list[Path], shard: str, more: dict[str, Any], message: str
 ) -> None:
-    first_shard = scored(dump, problems, tmp_path / "one", "1/2")
-    two = scored(dump, problems, tmp_path / "two", shard, **more)
+    first_shard = shards[0]
+    two = scored(dump, problems, dump.with_name("two"), shard, **more)
     refuses([first_shard, two], f"the folder does not contain a shard of the run in {first_shard}: ", message)
 
 
-def test_shard_of_another_dump_is_refused(dump: Path, problems: Path, tmp_path: Path) -> None:
-    first_shard = scored(dump, problems, tmp_path / "one", "1/2")
+def test_shard_of_another_dump_is_refused(problems: Path, shards: list[Path], tmp_path: Path) -> None:
     other = write(tmp_path / "other.jsonl", map(row, range(ROWS + 1)))
-    refuses([first_shard, scored(other, problems, tmp_path / "two", "2/2")], "another dump")
+    refuses([shards[0], scored(other, problems, tmp_path / "two", "2/3")], "another dump")
 
 
-def test_shard_of_a_changed_problem_is_refused(dump: Path, problems: Path, tmp_path: Path) -> None:
-    first_shard = scored(dump, problems, tmp_path / "one", "1/2")
+def test_shard_of_a_changed_problem_is_refused(dump: Path, problems: Path, shards: list[Path]) -> None:
     (problems / "add" / "tests" / "1-1.in").write_text("1 3\n")
-    refuses([first_shard, scored(dump, problems, tmp_path / "two", "2/2")], "other problems")
+    refuses([shards[0], scored(dump, problems, dump.with_name("two"), "2/3")], "other problems")
 
 
 def refuses(folders: list[Path], *message: str) -> None:
@@ -278,61 +311,61 @@ def refuses(folders: list[Path], *message: str) -> None:
     assert sorted(folders[0].parent.rglob("*")) == files_before
 
 
-def test_merging_shard_with_whole_run_is_refused(dump: Path, problems: Path) -> None:
-    shards, whole = by_shards(dump, problems, 2), scored(dump, problems, dump.with_name("whole"))
+def test_merging_shard_with_whole_run_is_refused(whole: Path, shards: list[Path]) -> None:
     refuses([*shards, whole], "whole", f"the folder does not contain a shard, unlike {shards[0]}")
-    refuses([*shards, dump.with_name("gone")], "gone", "the folder does not contain a shard")
+    refuses([*shards, whole.with_name("gone")], "gone", "the folder does not contain a shard")
 
 
-def test_runs_by_shards_are_compared_by_their_merged_folders(dump: Path, problems: Path) -> None:
-    merged = [dump.with_name(name) for name in ("first-merged", "second-merged")]
-    report_sync(by_shards(dump, problems, 2, "first"))
+def test_runs_by_shards_are_compared_by_their_merged_folders(
+    dump: Path, problems: Path, shards: list[Path]
+) -> None:
+    merged = [dump.with_name(name) for name in ("part-merged", "second-merged")]
+    report_sync(shards)
     report_sync(by_shards(dump, problems, 2, "second", options=RunOptions(all_tests=True)))
     report = report_sync(merged, out=dump.with_name("both"))
     assert [*report.summaries] == list(map(str, merged))
 
 
-def test_shard_in_two_folders_is_refused(dump: Path, problems: Path, tmp_path: Path) -> None:
-    first_shard, two = (scored(dump, problems, tmp_path / name, "1/2") for name in ("one", "two"))
-    refuses([first_shard, two], f"shard 1/2 is in {first_shard} already")
-    refuses([first_shard, first_shard], f"shard 1/2 is in {first_shard} already")
+def test_shard_in_two_folders_is_refused(shards: list[Path]) -> None:
+    first_shard = shards[0]
+    two = shutil.copytree(first_shard, first_shard.with_name("two"))
+    refuses([first_shard, two], f"shard 1/3 is in {first_shard} already")
+    refuses([first_shard, first_shard], f"shard 1/3 is in {first_shard} already")
 
 
-def test_row_of_another_shard_is_refused(dump: Path, problems: Path) -> None:
-    shards = by_shards(dump, problems, 2)
+def test_row_of_another_shard_is_refused(shards: list[Path]) -> None:
     strange = (shards[0] / "results.jsonl").read_bytes().splitlines(keepends=True)[0]
     with (shards[1] / "results.jsonl").open("ab") as results:
         results.write(strange)
-    with pytest.raises(InputError, match="does not belong to shard 2/2"):
+    with pytest.raises(InputError, match="does not belong to shard 2/3"):
         report_sync(shards)
 
 
-def test_shards_that_measured_different_limits_are_refused(dump: Path, problems: Path) -> None:
-    shards = by_shards(dump, problems, 2)
+def test_shards_that_measured_different_limits_are_refused(shards: list[Path]) -> None:
     limit = MeasuredLimit(
         problem="add", cpu_time=1.0, slowest=0.5, solution="right", test="1", multiplier=2.0
     )
     write_limits(shards[0], {"add": limit})
     write_limits(shards[1], {"add": msgspec.structs.replace(limit, cpu_time=1.5)})
-    refuses(shards, "the shard's measured limits of add, 1.5 s and 1 process, differ", "1 s and 1 process")
+    refuses(
+        shards[:2], "the shard's measured limits of add, 1.5 s and 1 process, differ", "1 s and 1 process"
+    )
     write_limits(shards[1], {"add": limit})
-    report_sync(shards)
-    assert read_limits(dump.with_name("part-merged")) == {"add": limit}
+    report_sync(shards[:2])
+    assert read_limits(shards[0].with_name("part-merged")) == {"add": limit}
 
 
-def test_merged_settings_list_engines_of_all_shards(dump: Path, problems: Path) -> None:
-    shards = by_shards(dump, problems, 3)
+def test_merged_settings_list_engines_of_all_shards(shards: list[Path]) -> None:
     for folder, engine in zip(shards, ("http://a", "http://b", "http://a"), strict=True):
         content = json.loads((folder / "run.json").read_text())
         content["settings"]["engine"] = engine
         (folder / "run.json").write_text(json.dumps(content))
     report_sync(shards)
-    assert summary_of(dump.with_name("part-merged"))["settings"]["given"]["engine"] == "http://a,http://b"
+    merged_summary = summary_of(shards[0].with_name("part-merged"))
+    assert merged_summary["settings"]["given"]["engine"] == "http://a,http://b"
 
 
-def test_merged_shards_do_not_overwrite_a_run(dump: Path, problems: Path) -> None:
-    shards = by_shards(dump, problems, 2)
-    whole = scored(dump, problems, dump.with_name("whole"))
+def test_merged_shards_do_not_overwrite_a_run(whole: Path, shards: list[Path]) -> None:
     results_before = (whole / "results.jsonl").read_bytes()
     with pytest.raises(InputError, match="the folder contains a judged run"):
         report_sync(shards, out=whole)
