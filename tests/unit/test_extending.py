@@ -66,7 +66,7 @@ def ran(
     return CommandLine(ROOT, cache or installed.parent / "cache", variables)(*arguments)
 
 
-@pytest.mark.nightly(unless="jsonl")
+@pytest.mark.nightly(unless="parquet")
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.jsonl"])
 def test_installed_benchmark_entry_point_is_listed(installed: Path, tmp_path: Path, name: str) -> None:
     rows = table(tmp_path / name, inputs=["1 2", "3 4"], outputs=["3", "7"])

@@ -148,7 +148,7 @@ async def test_run_tool_is_not_offered_if_no_problem_allows_own_inputs() -> None
 @pytest.mark.nightly(unless="u9648")
 @pytest.mark.parametrize("letter", ["x", "\u00e9", "\u9648"])
 async def test_long_statement_is_read_in_parts(letter: str) -> None:
-    statement_text = "".join(f"{number} {letter}\n" for number in range(400_000))
+    statement_text = "".join(f"{number} {letter}\n" for number in range(40_000))
     header = NamedBlob(name="long.h", content=Blob.of("int f();" * 10_000))
     notes = NamedBlob(name="statement.md", content=Blob.of("notes"))
     long = msgspec.structs.replace(SUM, statement=Blob.of(statement_text), attachments=(header, notes))
@@ -549,7 +549,7 @@ def test_raising_the_number_of_participants_keeps_names_and_tokens(
     warm: WarmCommand, cli: CommandLine
 ) -> None:
     token_tables = []
-    for number in ("9", "10", "100"):
+    for number in ("9", "100"):
         arguments = ["contest", "serve", LANTERNS, "--participants", number, "--out", "cup", "--port", "0"]
         server = warm.start(arguments, cli.folder, cli.env)
         assert "contest at" in server.stdout.readline()
@@ -557,12 +557,8 @@ def test_raising_the_number_of_participants_keeps_names_and_tokens(
         server.communicate()
         lines = (cli.folder / "cup" / "tokens.tsv").read_text().splitlines()
         token_tables.append(dict(line.split("\t") for line in lines))
-    assert token_tables[0].items() < token_tables[1].items() < token_tables[2].items()
-    assert (
-        token_tables[1].keys() - token_tables[0].keys() == {"p10"}
-        and "p100" in token_tables[2]
-        and len(token_tables[2]) == 100
-    )
+    assert token_tables[0].items() < token_tables[1].items()
+    assert token_tables[1].keys() - token_tables[0].keys() == {f"p{number}" for number in range(10, 101)}
 
 
 async def test_full_disk_is_reported_to_the_operator(warm: WarmCommand, cli: CommandLine) -> None:
@@ -726,6 +722,7 @@ async def test_participants_file_accepts_names_with_spaces_in_any_script(
     assert all(name in report for name in names)
 
 
+@pytest.mark.nightly(unless="starlette")
 @pytest.mark.parametrize("missing", ["mcp", "mcp starlette uvicorn"])
 def test_contest_serve_without_mcp_package_prints_install_command(missing: str, cli: CommandLine) -> None:
     script = cli.folder / "without.py"
