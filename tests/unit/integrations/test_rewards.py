@@ -465,7 +465,8 @@ def test_submission_that_breaks_the_checker_has_reward_0() -> None:
     """With None it would not count in the mean, which a model could exploit."""
     sources = (NamedBlob(name="checker.py", content=Blob.of(FRAGILE)),)
     checker = Checker(kind=CheckerKind.CODEFORCES, sources=sources, language="python")
-    problem = msgspec.structs.replace(problem_with_subtasks(), checker=checker)
+    tests = problem_with_subtasks().tests[:1]
+    problem = Problem(id="twice", tests=tests, checker=checker)
     give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), problems=Problems([problem]))
     assert give(completions=[RIGHT, WRONG, fenced("pass")], problem_id=["twice"] * 3) == [1, 0, 0]
 
