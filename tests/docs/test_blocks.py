@@ -25,7 +25,7 @@ SESSIONS = sorted({block.page for block in ALL if block.runs_here and block.kind
 LONG = {
     f"docs/{name}.md"
     for name in (
-        *("audit", "contest", "plugins/functions", "questions", "results"),
+        *("audit", "contest", "plugins/contest", "plugins/functions", "questions", "results"),
         *(f"tutorials/{name}" for name in TUTORIALS),
     )
 }

@@ -260,9 +260,10 @@ UNREADABLE: list[Any] = [
 
 @pytest.mark.parametrize("tests", UNREADABLE, ids=map(str, range(len(UNREADABLE))))
 def test_reward_of_broken_rows_does_not_raise(tests: Any) -> None:
-    assert rewards(RewardMode.PARTIAL, [RIGHT, RIGHT], ground_truth=[tests, TESTS]) == [None, 1]
+    sound = [{"input": "2", "output": "4"}]
+    assert rewards(RewardMode.PARTIAL, [RIGHT, RIGHT], ground_truth=[tests, sound]) == [None, 1]
     assert compute_score("apps", RIGHT, tests) == 0
-    assert compute_score_batch(["apps"] * 2, [RIGHT] * 2, [tests, TESTS], on_failure=-3) == [-3, 1]
+    assert compute_score_batch(["apps"] * 2, [RIGHT] * 2, [tests, sound], on_failure=-3) == [-3, 1]
     with pytest.raises(IoiEvalError):
         compute_score("apps", RIGHT, tests, on_failure=None)
     infos: list[Any] = [None, {"test_cases": tests}]
