@@ -24,7 +24,10 @@ TUTORIALS = ("cluster", "dump", "problem", "reward")
 SESSIONS = sorted({block.page for block in ALL if block.runs_here and block.kind in ("sh", "python")})
 LONG = {
     f"docs/{name}.md"
-    for name in ("audit", "contest", "questions", "results", *(f"tutorials/{name}" for name in TUTORIALS))
+    for name in (
+        *("audit", "contest", "plugins/contest", "plugins/functions", "questions", "results"),
+        *(f"tutorials/{name}" for name in TUTORIALS),
+    )
 }
 
 

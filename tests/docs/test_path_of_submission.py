@@ -5,6 +5,7 @@ import operator
 import re
 from pathlib import Path
 
+import pytest
 from support.command_line import CommandLine
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
@@ -25,6 +26,7 @@ def test_trace_prints_submission_path_to_this_machine(cli: CommandLine) -> None:
     assert trace(cli) == [*list_path_from_scorer(), last_function]
 
 
+@pytest.mark.nightly  # starts a worker
 def test_trace_prints_submission_path_to_request_to_worker(cli: CommandLine) -> None:
     functions = trace(cli, "--worker")
     path = [

@@ -106,6 +106,7 @@ def write_package(
     checker: str | None = None,
     time_limit: float = 2.0,
     memory: int = 256 << 20,
+    tests: Mapping[str, tuple[int, int]] = TESTS,
     subtasks: Mapping[str, tuple[float, list[str]]] = SUBTASKS,
 ) -> Path:
     """Write a package in the layout of CMS. Its id is the folder's name."""
@@ -123,11 +124,11 @@ def write_package(
         ),
     }
     (folder / "problem.json").write_text(json.dumps(header))
-    for name, (a, b) in TESTS.items():
+    for name, (a, b) in tests.items():
         (folder / "tests" / f"{name}.in").write_text(f"{a} {b}\n")
         (folder / "tests" / f"{name}.out").write_text(f"{a + b}\n")
-    for name, (score, tests) in subtasks.items():
-        (folder / "subtasks" / f"{name}.json").write_text(json.dumps({"score": score, "testcases": tests}))
+    for name, (score, names) in subtasks.items():
+        (folder / "subtasks" / f"{name}.json").write_text(json.dumps({"score": score, "testcases": names}))
     if checker:
         (folder / "checker").mkdir()
         (folder / "checker" / "checker.cpp").write_text(checker)

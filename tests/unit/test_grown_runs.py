@@ -90,7 +90,9 @@ def forecast(session: Session, **options: Any) -> Forecast:
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Session:
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+    """Return a session whose calls write no reports, which would take most of the time."""
+    monkeypatch.setattr("ioi_eval.runs.score.write_reports", lambda *_, **__: None)
     return Session(tmp_path)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -72,12 +71,6 @@ def make_rows(repeats: int, only: Sequence[str] = (*COMPARED, *SEVERAL_ANSWERS))
             yield _make_row(
                 f"{name} several answers {number}", problems[name], tests, programs, [], CHECKER, random
             )
-
-
-def write_faulty_rows(folder: Path, rows_with_faults: Sequence[Row]) -> Path:
-    path = folder / "rows.jsonl"
-    path.write_text("".join(json.dumps(row.columns) + "\n" for row in rows_with_faults))
-    return path
 
 
 def _choose_tests(problem: Problem, random: Random, number: int = _TESTS) -> list[tuple[str, str]]:

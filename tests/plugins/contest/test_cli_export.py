@@ -74,7 +74,6 @@ def test_exported_harbor_task_has_expected_files(task: Path) -> None:
 
 def test_harbor_reward_is_share_of_points(cli: CommandLine, task: Path) -> None:
     assert rewarded(cli, task, cpp=SMALL) == 0.4
-    assert rewarded(cli, task, cpp=RIGHT) == 1.0
 
 
 def test_unwritable_export_folder_is_named(cli: CommandLine, task: Path, problems: Path) -> None:

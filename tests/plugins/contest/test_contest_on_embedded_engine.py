@@ -101,7 +101,6 @@ async def test_compiler_output_does_not_contain_the_hidden_grader(session: Sessi
         await session.run("graded", shouting, input="1 2")
     answers = [*replies, tested, await session.submit("graded", shouting), session.statement("graded")]
     assert not find_hidden_strings(*answers)
-    assert (await session.submit("graded", ADDS)).points == 100
 
 
 async def test_own_inputs_run_with_sample_grader_from_attachments(session: Session) -> None:

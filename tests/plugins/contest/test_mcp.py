@@ -148,7 +148,7 @@ async def test_run_tool_is_not_offered_if_no_problem_allows_own_inputs() -> None
 @pytest.mark.nightly(unless="u9648")
 @pytest.mark.parametrize("letter", ["x", "\u00e9", "\u9648"])
 async def test_long_statement_is_read_in_parts(letter: str) -> None:
-    statement_text = "".join(f"{number} {letter}\n" for number in range(400_000))
+    statement_text = "".join(f"{number} {letter}\n" for number in range(40_000))
     header = NamedBlob(name="long.h", content=Blob.of("int f();" * 10_000))
     notes = NamedBlob(name="statement.md", content=Blob.of("notes"))
     long = msgspec.structs.replace(SUM, statement=Blob.of(statement_text), attachments=(header, notes))
@@ -329,20 +329,20 @@ async def test_statement_as_markdown_has_title_and_no_control_characters() -> No
 
 # --- the command -------------------------------------------------------------------------------------
 
-LANTERNS = str(examples_folder() / "problems" / "lanterns")
+GARLAND = str(examples_folder() / "problems" / "garland")
 # An agent: it submits the requested program, and leaves a different program.
 AGENT = """
 import json, os, pathlib, urllib.request
 server = json.loads(pathlib.Path(".mcp.json").read_text())["mcpServers"]["contest"]
 assert server["url"] == os.environ["IOI_EVAL_MCP_URL"]
 assert server["headers"]["Authorization"] == "Bearer " + os.environ["IOI_EVAL_MCP_TOKEN"]
-code = {"problem": "lanterns", "code": "int main() {}"}
+code = {"problem": "garland", "code": "int main( {"}
 call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "submit", "arguments": code}}
 kinds = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 asked = urllib.request.Request(server["url"], json.dumps(call).encode(), {**server["headers"], **kinds})
 [answer] = [line for line in urllib.request.urlopen(asked).read().splitlines() if line.startswith(b"data: {")]
 print(json.loads(answer[6:])["result"]["content"][0]["text"])
-pathlib.Path("solution.cpp").write_text("int main() { return 0; }")
+pathlib.Path("solution.cpp").write_text("int main( { return 0; }")
 """
 
 
@@ -361,20 +361,20 @@ def test_run_command_with_agent_records_its_submissions(
 ) -> None:
     (tmp_path / "agent.py").write_text(AGENT)
     agent = f"{sys.executable} {tmp_path}/agent.py"
-    arguments = ["run", "-b", LANTERNS, "--command", agent, "--out", "cup", "--turns", "2"]
+    arguments = ["run", "-b", GARLAND, "--command", agent, "--out", "cup", "--turns", "2"]
     completed = warm.run(arguments, cli.folder, cli.env)
     (folder,) = (tmp_path / "cup" / "agents").iterdir()
     assert completed.returncode == 0, completed.stderr + (folder / "agent.log").read_text()
     rows = [json.loads(line) for line in (tmp_path / "cup" / "results.jsonl").open()]
-    assert [row["code"] for row in rows] == ["int main() {}", "int main() { return 0; }"]
-    assert "The problem is called `lanterns`." in (folder / "problem.md").read_text()
+    assert [row["code"] for row in rows] == ["int main( {", "int main( { return 0; }"]
+    assert "The problem is called `garland`." in (folder / "problem.md").read_text()
     assert '"submissions_left": 1' in (folder / "agent.log").read_text()
     assert warm.run(arguments, cli.folder, cli.env).returncode == 0
     assert len((tmp_path / "cup" / "turns.jsonl").read_text().splitlines()) == 1
 
 
 def test_contest_serve_speaks_mcp_over_standard_input(warm: WarmCommand, cli: CommandLine) -> None:
-    arguments = ["contest", "serve", LANTERNS, "--out", "cup", "--stdio", "otter", "--submissions", "3"]
+    arguments = ["contest", "serve", GARLAND, "--out", "cup", "--stdio", "otter", "--submissions", "3"]
     server = warm.start(arguments, cli.folder, cli.env, listens=True)
     assert server.stdin is not None
 
@@ -385,7 +385,7 @@ def test_contest_serve_speaks_mcp_over_standard_input(warm: WarmCommand, cli: Co
 
     about = {"clientInfo": {"name": "otter", "version": "1"}, "capabilities": {}}
     assert answered("initialize", protocolVersion="2025-06-18", **about)["serverInfo"]["name"]
-    program = {"problem": "lanterns", "code": "int main() {}"}
+    program = {"problem": "garland", "code": "int main( {"}
     (content,) = answered("tools/call", name="submit", arguments=program)["content"]
     assert (
         json.loads(content["text"])["compiles"] is False
@@ -401,7 +401,7 @@ def test_submission_in_progress_when_standard_input_closes_counts(
     warm: WarmCommand, cli: CommandLine
 ) -> None:
     """The server stops after the submission is judged, and the report contains it."""
-    arguments = ["contest", "serve", LANTERNS, "--out", "cup", "--stdio", "otter"]
+    arguments = ["contest", "serve", GARLAND, "--out", "cup", "--stdio", "otter"]
     server = warm.start(arguments, cli.folder, cli.env, listens=True)
     assert server.stdin is not None
     about = {"clientInfo": {"name": "otter", "version": "1"}, "capabilities": {}}
@@ -411,7 +411,8 @@ def test_submission_in_progress_when_standard_input_closes_counts(
     )
     server.stdin.flush()
     server.stdout.readline()
-    program = {"name": "submit", "arguments": {"problem": "lanterns", "code": "int main() {}"}}
+    code = "#include <vector>\nint main( {"  # its compilation lasts a moment
+    program = {"name": "submit", "arguments": {"problem": "garland", "code": code}}
     call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": program}
     print(json.dumps(call), file=server.stdin, flush=True)
     begun = cli.folder / "cup" / "in-progress"
@@ -427,7 +428,7 @@ def test_submission_in_progress_when_standard_input_closes_counts(
 async def test_sigterm_ends_contest_serve_while_a_client_is_connected(
     warm: WarmCommand, cli: CommandLine
 ) -> None:
-    arguments = ["contest", "serve", LANTERNS, "--out", "cup", "--stdio", "otter"]
+    arguments = ["contest", "serve", GARLAND, "--out", "cup", "--stdio", "otter"]
     server = warm.start(arguments, cli.folder, cli.env, listens=True)
     assert server.stdin is not None
     print('{"jsonrpc": "2.0", "id": 1, "method": "ping"}', file=server.stdin, flush=True)
@@ -450,14 +451,14 @@ def test_closed_standard_input_is_not_forwarded(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.nightly
 async def test_mcp_client_starts_contest_serve_as_subprocess(cli: CommandLine, tmp_path: Path) -> None:
-    serve = ["contest", "serve", LANTERNS, "--out", str(tmp_path / "cup")]
+    serve = ["contest", "serve", GARLAND, "--out", str(tmp_path / "cup")]
     parameters = StdioServerParameters(
         command=sys.executable,
         args=["-m", "ioi_eval", *serve, "--stdio", "otter", "--submissions", "3"],
         env={**os.environ, "IOI_EVAL_CACHE": str(cli.cache), "PYTHONPATH": ":".join(filter(None, sys.path))},
     )
     async with Client(stdio_client(parameters)) as otter:
-        assert (await told(otter, "submit", problem="lanterns", code="int main() {}"))["compiles"] is False
+        assert (await told(otter, "submit", problem="garland", code="int main( {"))["compiles"] is False
         assert (await told(otter, "problems"))["problems"][0]["submissions_left"] == 2
     rows = [json.loads(line) for line in (tmp_path / "cup" / "results.jsonl").open()]
     assert [row["participant"] for row in rows] == ["otter"]
@@ -466,12 +467,12 @@ async def test_mcp_client_starts_contest_serve_as_subprocess(cli: CommandLine, t
 async def one_life(warm: WarmCommand, cli: CommandLine, number: int, ending: signal.Signals) -> str:
     """Serve a contest for its `number`-th submission, send a signal, and return the last output."""
     (cli.folder / "names").write_text("# who\r\notter\tchosen-token-16ch\r\nheron\r\n")
-    arguments = ["contest", "serve", LANTERNS, "--participants", "names", "--out", "cup", "--port", "0"]
+    arguments = ["contest", "serve", GARLAND, "--participants", "names", "--out", "cup", "--port", "0"]
     server = warm.start(arguments, cli.folder, cli.env)
     try:
         address = re.findall(r"contest at (\S+),", server.stdout.readline())[0]
         async with client(address, "chosen-token-16ch") as otter:
-            arguments = await told(otter, "submit", problem="lanterns", code=f"int main() {{}} // {number}")
+            arguments = await told(otter, "submit", problem="garland", code=f"int main( {{ // {number}")
             assert arguments["number"] == number
         # A request is half sent: the server does not wait for its client, and logs no error.
         port = httpx.URL(address).port
@@ -518,13 +519,13 @@ async def test_submission_in_progress_at_server_stop_is_judged_by_next_start(
 ) -> None:
     """Its compilation lasts a second or more and fails. The server is stopped before that."""
     (cli.folder / "names").write_text("otter\tchosen-token-16ch\n")
-    arguments = ["contest", "serve", LANTERNS, "--participants", "names", "--out", "cup", "--port", "0"]
+    arguments = ["contest", "serve", GARLAND, "--participants", "names", "--out", "cup", "--port", "0"]
     begun = cli.folder / "cup" / "in-progress"
     server = warm.start(arguments, cli.folder, cli.env)
     try:
         address = re.findall(r"contest at (\S+),", server.stdout.readline())[0]
         async with client(address, "chosen-token-16ch") as otter:
-            program = {"problem": "lanterns", "code": COUNTED_BY_THE_COMPILER}
+            program = {"problem": "garland", "code": COUNTED_BY_THE_COMPILER}
             call = asyncio.create_task(told(otter, "submit", **program))
             await until(lambda: any(begun.glob("[!.]*.json")))
             server.send_signal(signal.SIGTERM)
@@ -542,54 +543,39 @@ async def test_submission_in_progress_at_server_stop_is_judged_by_next_start(
         server.send_signal(signal.SIGTERM)
         server.communicate()
     (row,) = read_rows(cli.folder / "cup")
-    assert (row["key"], row["verdict"]) == ("otter/lanterns#1", "CE")
+    assert (row["key"], row["verdict"]) == ("otter/garland#1", "CE")
 
 
 def test_raising_the_number_of_participants_keeps_names_and_tokens(
     warm: WarmCommand, cli: CommandLine
 ) -> None:
     token_tables = []
-    for number in ("9", "10", "100"):
-        arguments = ["contest", "serve", LANTERNS, "--participants", number, "--out", "cup", "--port", "0"]
+    for number in ("9", "100"):
+        arguments = ["contest", "serve", GARLAND, "--participants", number, "--out", "cup", "--port", "0"]
         server = warm.start(arguments, cli.folder, cli.env)
         assert "contest at" in server.stdout.readline()
         server.send_signal(signal.SIGTERM)
         server.communicate()
         lines = (cli.folder / "cup" / "tokens.tsv").read_text().splitlines()
         token_tables.append(dict(line.split("\t") for line in lines))
-    assert token_tables[0].items() < token_tables[1].items() < token_tables[2].items()
-    assert (
-        token_tables[1].keys() - token_tables[0].keys() == {"p10"}
-        and "p100" in token_tables[2]
-        and len(token_tables[2]) == 100
-    )
+    assert token_tables[0].items() < token_tables[1].items()
+    assert token_tables[1].keys() - token_tables[0].keys() == {f"p{number}" for number in range(10, 101)}
 
 
 async def test_full_disk_is_reported_to_the_operator(warm: WarmCommand, cli: CommandLine) -> None:
     """A file size limit has the effect of a full disk: only the first row fits into results.jsonl."""
     (cli.folder / "names").write_text("otter\tchosen-token-16ch\n")
-    arguments = [
-        "contest",
-        "serve",
-        str(examples_folder() / "problems" / "tide"),
-        "--participants",
-        "names",
-        "--out",
-        "cup",
-        "--port",
-        "0",
-        "--quiet",
-    ]
-    server = warm.start(arguments, cli.folder, cli.env)
-    codes = [{"code": f"print({number})  # {'x' * 90_000}", "language": "python"} for number in range(3)]
+    arguments = ["contest", "serve", GARLAND, "--participants", "names", "--out", "cup", "--port", "0"]
+    server = warm.start([*arguments, "--quiet"], cli.folder, cli.env)
+    codes = [f"int main( {{ // {number} {'x' * 90_000}" for number in range(3)]
     try:
         address = re.findall(r"contest at (\S+),", server.stdout.readline())[0]
         async with client(address, "chosen-token-16ch") as otter:
             file_size_limits = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
             resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (150_000, file_size_limits[1]))
-            answers = [await told(otter, "submit", problem="tide", **code) for code in codes]
+            answers = [await told(otter, "submit", problem="garland", code=code) for code in codes]
             resource.prlimit(server.pid, resource.RLIMIT_FSIZE, file_size_limits)
-            second_reply = await told(otter, "submit", problem="tide", **codes[1])
+            second_reply = await told(otter, "submit", problem="garland", code=codes[1])
     finally:
         server.send_signal(signal.SIGTERM)
         _, complaints = server.communicate()
@@ -708,13 +694,13 @@ async def test_participants_file_accepts_names_with_spaces_in_any_script(
     ]
     lines = "\ufeff" + "\n".join(names).replace("Claude Opus", "Claude Opus\topus-token-16-ch")
     (cli.folder / "names").write_text(lines, encoding="utf-8")
-    arguments = ["contest", "serve", LANTERNS, "--participants", "names", "--out", "cup", "--port", "0"]
+    arguments = ["contest", "serve", GARLAND, "--participants", "names", "--out", "cup", "--port", "0"]
     server = warm.start(arguments, cli.folder, cli.env)
     try:
         address = re.findall(r"contest at (\S+),", server.stdout.readline())[0]
         async with client(address, "opus-token-16-ch") as opus:
             assert (await told(opus, "standing"))["participant"] == "Claude Opus"
-            await told(opus, "submit", problem="lanterns", code="int main() {}")
+            await told(opus, "submit", problem="garland", code="int main( {")
     finally:
         server.send_signal(signal.SIGTERM)
         server.communicate()
@@ -726,12 +712,13 @@ async def test_participants_file_accepts_names_with_spaces_in_any_script(
     assert all(name in report for name in names)
 
 
+@pytest.mark.nightly(unless="starlette")
 @pytest.mark.parametrize("missing", ["mcp", "mcp starlette uvicorn"])
 def test_contest_serve_without_mcp_package_prints_install_command(missing: str, cli: CommandLine) -> None:
     script = cli.folder / "without.py"
     hidden = f"import sys; sys.modules.update(dict.fromkeys({missing.split()!r}))"
     script.write_text(f"{hidden}\nfrom ioi_eval.cli import main; main()\n")
-    completed = cli.script(str(script), "contest", "serve", LANTERNS, "--participants", "2", "--out", "cup")
+    completed = cli.script(str(script), "contest", "serve", GARLAND, "--participants", "2", "--out", "cup")
     (line,) = completed.stderr.splitlines()
     assert completed.returncode == 2 and line.startswith("error: ")
     assert line.endswith(" is not installed. Install it in a clone of ioi_eval: pip install '.[mcp]'")
@@ -743,7 +730,7 @@ def check_refused(cli: CommandLine, arguments: tuple[str, ...], monkeypatch: pyt
     common = ("--out", "cup", "--port", "0")
     monkeypatch.chdir(cli.folder)
     monkeypatch.setenv("IOI_EVAL_CACHE", str(cli.cache))
-    monkeypatch.setattr("sys.argv", ["ioi-eval", "contest", "serve", LANTERNS, *common, *arguments])
+    monkeypatch.setattr("sys.argv", ["ioi-eval", "contest", "serve", GARLAND, *common, *arguments])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2

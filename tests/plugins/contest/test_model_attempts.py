@@ -265,14 +265,17 @@ async def test_model_is_not_asked_if_the_compiler_is_missing(tmp_path: Path) -> 
 
 
 def test_suspicious_results_of_attempts_exit_with_code_4(cli: CommandLine, tmp_path: Path) -> None:
-    rows = apps_rows(tmp_path / "apps.jsonl", *({"inputs": [f"{n}"], "outputs": ["1"]} for n in range(10)))
+    for n in range(10):
+        package = write_package(tmp_path / "packages" / f"add-{n}", subtasks={"1": (100, ["1-1"])})
+        (package / "statement.md").write_text("Add.")
     server = StubServer(lambda one: chat_reply("I cannot do that."), "/v1")
     with server.running():
-        arguments = ("run", "--problems", rows, "-m", "otter", "--base-url", server.url, "--turns", "2")
-        first = cli(*arguments, "--packages", "none", "--out", "run")
+        model = ("-m", "otter", "--base-url", server.url)
+        arguments = ("run", "--problems", "packages", *model, "--turns", "2", "--out", "run")
+        first = cli(*arguments)
         assert first.returncode == 4 and "are hardly plausible" in first.stdout, first.stderr
         (cli.folder / "ioi-eval.toml").write_text("allow-suspicious = true\n")
-        assert cli(*arguments, "--packages", "none", "--out", "run").returncode == 0
+        assert cli(*arguments).returncode == 0
     assert len(server.asked) == 20
 
 

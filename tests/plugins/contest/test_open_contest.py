@@ -386,8 +386,8 @@ def killed_after(lines: int, folder: Path, first: int) -> list[tuple[str, int, i
 
 async def test_killed_contest_process_loses_and_duplicates_no_submission(tmp_path: Path) -> None:
     folder = tmp_path / "cup"
-    answered = killed_after(60, folder, 0)
-    answered += killed_after(60, folder, 10_000)
+    answered = killed_after(30, folder, 0)
+    answered += killed_after(30, folder, 10_000)
     async with open_contest(SOURCE, Rules(submissions=None), out=folder, engine=FakeEngine()) as contest:
         rows = list(read_rows(folder))
         recorded_codes = {(row["participant"], row["attempt"]): row["code"] for row in rows}

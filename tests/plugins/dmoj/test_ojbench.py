@@ -163,6 +163,7 @@ def test_invalid_ojbench_folder_is_input_error(copy: Path, tmp_path: Path) -> No
         loaded(tmp_path)
 
 
+@pytest.mark.nightly  # test_evalplus lists benchmarks of a plugin by the same command
 def test_problems_command_lists_ojbench(cli: CommandLine, copy: Path) -> None:
     completed = cli("problems", "ojbench", "--data-dir", copy, "--difficulty", "hard", "--tag", "NOI")
     assert completed.returncode == 0 and "loj-2083" in completed.stdout, completed.stderr

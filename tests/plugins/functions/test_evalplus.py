@@ -141,9 +141,13 @@ async def test_humaneval_plus_find_zero_accepts_any_root(scorer: Scorer, tmp_pat
         assert await statuses(scorer, problem, f"def total(xs): return {root}") == [status]
 
 
-def test_problems_command_lists_evalplus_benchmarks(cli: CommandLine, tmp_path: Path) -> None:
+def test_problems_command_lists_humaneval_plus(cli: CommandLine, tmp_path: Path) -> None:
     listing = listed(cli, tmp_path, "humaneval_plus", [SUMS], "--problem", "7")
     assert "HumanEval/7" in listing and "Function" in listing and "json" in listing
+
+
+@pytest.mark.nightly
+def test_problems_command_lists_mbpp_plus(cli: CommandLine, tmp_path: Path) -> None:
     row = mbpp(looped("both", "[((3, 4), (4,))]", "[(4,)]", head=AS_SETS), "")
     listing = listed(cli, tmp_path, "mbpp_plus", [row])
     assert "Mbpp/11" in listing and "codeforces" in listing

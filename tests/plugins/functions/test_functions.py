@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hub_rows import contents
 from judged import statuses
@@ -217,6 +218,7 @@ async def test_tests_from_humaneval_loop_accept_right_and_reject_wrong_program(
     scorer: Scorer, tmp_path: Path, name: str
 ) -> None:
     problem, (_, program, _) = problem_of_loop(tmp_path, name), LOOPS[name]
+    problem = msgspec.structs.replace(problem, tests=problem.tests[-5:])  # all are of the loop
     assert set(await statuses(scorer, problem, program)) == {V.AC}
     assert V.AC not in await statuses(scorer, problem, "def f(*args): return 'no'")
 

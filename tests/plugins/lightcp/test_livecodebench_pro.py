@@ -131,6 +131,7 @@ def test_extracted_livecodebench_pro_package_is_listed(cli: CommandLine, home: P
     assert completed.returncode == 0 and "LightCPVerifier" in completed.stdout, completed.stderr
 
 
+@pytest.mark.nightly  # test_evalplus lists benchmarks of a plugin by the same command
 def test_problems_command_lists_livecodebench_pro_with_exclusions(cli: CommandLine, home: Path) -> None:
     completed = cli("problems", "livecodebench_pro", "--data-dir", write_pro(home, n2000b=HIDING))
     assert completed.returncode == 0 and "testlib" in completed.stdout, completed.stderr

@@ -260,9 +260,10 @@ UNREADABLE: list[Any] = [
 
 @pytest.mark.parametrize("tests", UNREADABLE, ids=map(str, range(len(UNREADABLE))))
 def test_reward_of_broken_rows_does_not_raise(tests: Any) -> None:
-    assert rewards(RewardMode.PARTIAL, [RIGHT, RIGHT], ground_truth=[tests, TESTS]) == [None, 1]
+    sound = [{"input": "2", "output": "4"}]
+    assert rewards(RewardMode.PARTIAL, [RIGHT, RIGHT], ground_truth=[tests, sound]) == [None, 1]
     assert compute_score("apps", RIGHT, tests) == 0
-    assert compute_score_batch(["apps"] * 2, [RIGHT] * 2, [tests, TESTS], on_failure=-3) == [-3, 1]
+    assert compute_score_batch(["apps"] * 2, [RIGHT] * 2, [tests, sound], on_failure=-3) == [-3, 1]
     with pytest.raises(IoiEvalError):
         compute_score("apps", RIGHT, tests, on_failure=None)
     infos: list[Any] = [None, {"test_cases": tests}]
@@ -465,7 +466,8 @@ def test_submission_that_breaks_the_checker_has_reward_0() -> None:
     """With None it would not count in the mean, which a model could exploit."""
     sources = (NamedBlob(name="checker.py", content=Blob.of(FRAGILE)),)
     checker = Checker(kind=CheckerKind.CODEFORCES, sources=sources, language="python")
-    problem = msgspec.structs.replace(problem_with_subtasks(), checker=checker)
+    tests = problem_with_subtasks().tests[:1]
+    problem = Problem(id="twice", tests=tests, checker=checker)
     give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), problems=Problems([problem]))
     assert give(completions=[RIGHT, WRONG, fenced("pass")], problem_id=["twice"] * 3) == [1, 0, 0]
 
