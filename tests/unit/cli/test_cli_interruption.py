@@ -23,27 +23,28 @@ from support.command_line import (
     write_dump,
 )
 
-NUMBER = 24
+NUMBER = 8
+MANY = 24
 
 
 @pytest.fixture
 def dump(cli: CommandLine) -> Path:
-    """Write distinct and slow submissions, so that signals arrive while they are judged."""
-    slow = "import time\na, b = map(int, input().split())\nprint(a + b)\nif a == 30: time.sleep(0.14)\n"
+    """Write a few distinct and slow submissions, so that signals arrive while they are judged."""
+    slow = "import time\na, b = map(int, input().split())\nprint(a + b)\nif a == 30: time.sleep(0.4)\n"
     rows = [row(f"row-{n}", f"own = {n}\n{slow}", language="python") for n in range(NUMBER)]
     return write_dump(cli.folder / "d.jsonl", rows)
 
 
 @pytest.fixture
 def compiled(cli: CommandLine) -> Path:
-    """Write the same submissions in C++, so that builds use the largest share of the time."""
+    """Write more such submissions in C++, so that builds use the largest share of the time."""
     slow = RIGHT.replace("printf", "if (a == 30) usleep(140'000); printf")  # in one of four tests
-    rows = [row(f"row-{n}", f"#include <unistd.h>\n{slow}volatile int own = {n};\n") for n in range(NUMBER)]
+    rows = [row(f"row-{n}", f"#include <unistd.h>\n{slow}volatile int own = {n};\n") for n in range(MANY)]
     return write_dump(cli.folder / "d.jsonl", rows)
 
 
-def judged_once(run: Path) -> bool:
-    return results(run).keys() == {f"row-{n}" for n in range(NUMBER)}
+def judged_once(run: Path, number: int) -> bool:
+    return results(run).keys() == {f"row-{n}" for n in range(number)}
 
 
 @pytest.mark.nightly(unless="^2$")
@@ -69,7 +70,7 @@ def test_signal_ends_run_with_complete_files(
     assert 3 <= len(results(cli.folder / "run")) < NUMBER
 
     assert cli(*arguments).returncode == 0
-    assert judged_once(cli.folder / "run")
+    assert judged_once(cli.folder / "run", NUMBER)
 
 
 def test_suggested_resume_command_omits_fresh(cli: CommandLine, problems: Path, dump: Path) -> None:
@@ -104,7 +105,7 @@ def test_killed_run_is_resumed_without_lost_rows(cli: CommandLine, problems: Pat
         assert rows >= rows_before, "a result was lost"
         rows_before = rows
     assert rows_before, "the run was never killed after its first result"
-    assert judged_once(cli.folder / "run")
+    assert judged_once(cli.folder / "run", MANY)
 
 
 def test_second_process_writing_run_exits_with_2(cli: CommandLine, problems: Path, dump: Path) -> None:
