@@ -186,18 +186,15 @@ def test_report_output_escapes_names_from_rows(cli: CommandLine) -> None:
 
 def test_report_of_result_file_equals_report_of_run(cli: CommandLine) -> None:
     run_folder = run(cli.folder / "here", m1=6, m2=3)
-    for name in ("theirs.parquet", "theirs.jsonl"):
+    names = ["table.parquet", "lines.jsonl", "sheet.csv"]
+    for name in names[:2]:
         write_results(run_folder, cli.folder / name)
-        completed = cli("report", name, "--json")
-        assert completed.returncode == 0, completed.stderr
-        (file_report,) = json.loads(completed.stdout).values()
-        (run_report,) = json.loads(cli("report", "here", "--json").stdout).values()
-        assert file_report["models"] == run_report["models"]
-        assert (cli.folder / "runs" / "theirs" / "report.html").is_file()
-    assert cli("report", "theirs.jsonl", "here").returncode == 0
-    pandas.read_parquet(cli.folder / "theirs.parquet").to_csv(cli.folder / "table.csv")
-    (file_report,) = json.loads(cli("report", "table.csv", "--json").stdout).values()
-    assert file_report["models"] == run_report["models"]
+    pandas.read_parquet(cli.folder / "table.parquet").to_csv(cli.folder / "sheet.csv")
+    completed = cli("report", "here", *names, "--json")
+    assert completed.returncode == 0, completed.stderr
+    run_report, *file_reports = json.loads(completed.stdout).values()
+    assert [file_report["models"] for file_report in file_reports] == [run_report["models"]] * 3
+    assert all((cli.folder / "runs" / name / "report.html").is_file() for name in ("table", "lines", "sheet"))
 
 
 @pytest.mark.parametrize(
