@@ -355,8 +355,8 @@ int main(int, char **argv) {
 
 def test_unjudged_rows_are_listed_and_only_they_are_retried(cli: CommandLine) -> None:
     write_package(cli.folder / "problems" / "add", checker=CHECKER_THAT_MAY_FAIL)
-    crashing = WRONG.replace('"0"', '"777"')
-    dump = write_dump(cli.folder / "d.jsonl", [row("right", RIGHT), row("strange", crashing)])
+    strange = row("strange", "print(777)\n", language="python")
+    dump = write_dump(cli.folder / "d.jsonl", [row("right", RIGHT), strange])
     base = ("score", dump, "--problems", "problems", "--out", "run")
     first = cli(*base)
     assert first.returncode == 3

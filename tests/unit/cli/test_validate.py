@@ -301,7 +301,7 @@ def test_official_contest_packages_validate(
     assert len(report["solutions"]) == solutions
 
 
-SLOW = "#include <unistd.h>\nint main() { pause(); }\n"
+SLOW = "import signal\nsignal.pause()\n"
 
 
 def write_kattis(folder: Path) -> Path:
@@ -329,7 +329,7 @@ def test_validate_measures_time_limit_from_accepted_solutions(cli: CommandLine) 
     assert limits["kattis"]["solution"] == "right.cpp"
 
     limits_before = (cli.folder / "run" / "limits.json").read_bytes()
-    dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW, problem_id="kattis")])
+    dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW, problem_id="kattis", language="python")])
     scored = cli("score", dump, "--problems", package, "--out", "scored")
     assert scored.returncode == 0, scored.stderr
     assert [test["status"] for test in results(cli.folder / "scored")["slow"]["test_results"]] == ["TLE"]
