@@ -56,7 +56,7 @@ def test_signal_ends_run_with_complete_files(
 ) -> None:
     adopt_orphans()
     children_before = children()
-    arguments = ("score", dump, "--problems", problems, "--out", "run")
+    arguments = ("score", dump, "--problems", problems, "--workers", "2", "--out", "run")
     process = cli.start(*arguments, "--fresh")
     wait_for_rows(cli.folder / "run", 3, process)
     process.send_signal(number)
