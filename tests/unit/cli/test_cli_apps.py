@@ -28,20 +28,22 @@ def problem(number: int, **columns: Any) -> dict[str, Any]:
     }
 
 
-def write_apps(folder: Path) -> Path:
+@pytest.fixture(scope="session")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a copy of the benchmark. Its conversion is cached, so it is the same folder for all tests."""
+    folder = tmp_path_factory.mktemp("apps-copies")
     rows = [
         problem(100),
         problem(101, difficulty="interview"),
         problem(102, input_output=""),
         problem(103, input_output=json.dumps({"inputs": [[[1, 2]]], "outputs": [[3]], "fn_name": "add"})),
     ]
-    (folder / "apps").mkdir(parents=True)
+    (folder / "apps").mkdir()
     pq.write_table(pa.Table.from_pylist(rows), folder / "apps" / "test.parquet")
     return folder
 
 
-def test_score_command_judges_apps_rows(cli: CommandLine, tmp_path: Path) -> None:
-    copies = write_apps(tmp_path / "copies")
+def test_score_command_judges_apps_rows(cli: CommandLine, copies: Path, tmp_path: Path) -> None:
     rows = [
         {"uuid": "text", "problem_id": "apps_0", "generation": TEXT},
         {"uuid": "half", "problem_id": 100, "code": "print(3)"},
@@ -79,9 +81,10 @@ def test_score_command_judges_apps_rows(cli: CommandLine, tmp_path: Path) -> Non
 
 
 @pytest.mark.nightly
-def test_checker_option_of_score_command_changes_output_comparison(cli: CommandLine, tmp_path: Path) -> None:
+def test_checker_option_of_score_command_changes_output_comparison(
+    cli: CommandLine, copies: Path, tmp_path: Path
+) -> None:
     """Functions are not affected. Rows are judged again with the new comparison."""
-    copies = write_apps(tmp_path / "copies")
     as_floats = {"uuid": "floats", "problem_id": 100, "code": ADD.replace("print(", "print(0.0 + ")}
     called = {"uuid": "called", "problem_id": 103, "code": "def add(xs): return sum(xs)"}
     dump = write_dump(tmp_path / "dump.jsonl", [as_floats, called])
@@ -184,8 +187,8 @@ def test_apps_benchmark_is_validated_with_its_own_solutions(cli: CommandLine, tm
     assert "Nothing new to do" in cli(*command).stdout
 
 
-def test_filters_matching_no_problem_exit_with_2(cli: CommandLine, tmp_path: Path) -> None:
-    base = ("problems", "apps", "--data-dir", write_apps(tmp_path / "copies"))
+def test_filters_matching_no_problem_exit_with_2(cli: CommandLine, copies: Path) -> None:
+    base = ("problems", "apps", "--data-dir", copies)
     none = cli(*base, "--problem", "apps_0", "--difficulty", "interview")
     assert none.returncode == 2 and "no problem matches the filters. Give fewer filters" in none.stderr
     without_tests = cli(*base, "--problem", "apps_2")

@@ -229,13 +229,17 @@ def address(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
 def test_run_on_worker_gives_same_results_as_embedded(cli: CommandLine, problems: Path, address: str) -> None:
     codes = {"right": RIGHT, "small": SMALL, "wrong": WRONG, "broken": BROKEN}
     dump = write_dump(cli.folder / "d.jsonl", [row(key, code) for key, code in codes.items()])
-    assert cli("score", dump, "--problems", problems, "--out", "here", "--quiet").returncode == 0
     variables = {"PISTON_ENDPOINTS": f"{address}/api/v2", "PISTON_MAX_REQUESTS_PER_ENDPOINT": "1"}
     worker_cli = CommandLine(folder=cli.folder, cache=cli.cache, environment=variables)
     completed = worker_cli("score", dump, "--problems", problems, "--out", "there")
     assert completed.returncode == 0, completed.stderr
     assert "1 server: 1 with ioi_eval; 1 job at a time, many tests a job" in completed.stderr
-    assert judged(cli.folder / "there") == judged(cli.folder / "here")
+    assert judged(cli.folder / "there") == {
+        "right": (100, True, ["AC", "AC"]),
+        "small": (40, True, ["AC", "WA"]),
+        "wrong": (0, True, ["WA", "WA"]),
+        "broken": (0, False, ["CE", "CE"]),
+    }
     settings = json.loads((cli.folder / "there" / "run.json").read_text())["settings"]
     assert settings["engine"] == f"{address}/api/v2"
     second_call = cli("score", dump, "--problems", problems, "--out", "there", "--engine", "embedded")
@@ -307,9 +311,6 @@ def test_run_without_usable_server_ends_before_writing(cli: CommandLine, problem
     assert "Ray" in cli("validate", problems, "--engine", "ray:head").stderr
 
 
-EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
-
-
 @pytest.fixture
 def website() -> Iterator[str]:
     with StubServer(lambda asked: page(404)).running() as server:
@@ -332,10 +333,12 @@ def test_full_server_is_named_while_run_waits(cli: CommandLine, problems: Path) 
 
 def test_website_is_reported_as_no_piston_server(cli: CommandLine, problems: Path, website: str) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("r", RIGHT)])
+    (problems / "add" / "solutions" / "correct").mkdir(parents=True)
+    (problems / "add" / "solutions" / "correct" / "right.cpp").write_text(RIGHT)
     commands: list[tuple[str | Path, ...]] = [
         ("doctor",),
         ("score", dump, "--problems", problems, "--out", "score"),
-        ("validate", EXAMPLES, "--out", "validate"),
+        ("validate", problems, "--out", "validate"),
     ]
     for arguments in commands:
         completed = cli(*arguments, "--engine", website)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command_line import RIGHT, row, write_dump
+from support.command_line import RIGHT, CommandLine, row, write_dump
 
 # A page of the disk stays free, so that files and folders can be created.
 _SMALL = """mount -t tmpfs -o size=64k disk "$0" && cd "$0" && cat /dev/zero >fill 2>/dev/null
@@ -63,8 +63,15 @@ def test_missing_temporary_folder_is_reported() -> None:
     assert completed.stderr.endswith(". Make one of them writable, or name a folder in TMPDIR\n")
 
 
-def test_file_size_ulimit_exits_with_2(default_cache: Path) -> None:
-    script = f"ulimit -f 100; exec {sys.executable} -m ioi_eval doctor"
-    completed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+_SMALL_FILES = """import resource
+from ioi_eval.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (100 << 10, 100 << 10))
+main()
+"""
+
+
+def test_file_size_ulimit_exits_with_2(cli: CommandLine) -> None:
+    (cli.folder / "small_files.py").write_text(_SMALL_FILES)
+    completed = cli.script(str(cli.folder / "small_files.py"), "doctor")
     message = "error: a file would be larger than this shell allows. Start from one where ulimit -f is"
     assert (completed.returncode, completed.stderr) == (2, f"{message} unlimited\n")

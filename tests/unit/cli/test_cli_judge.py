@@ -105,8 +105,8 @@ def test_empty_file_in_python_is_a_program(cli: CommandLine, problems: Path) -> 
 def test_judge_command_escapes_and_cuts_test_contents(cli: CommandLine, problems: Path) -> None:
     answer = problems / "add" / "tests" / "1-1.out"
     answer.write_text("\x1b[2J" + "0" * 200 + "\n" + "7" * 200 + "\n" + "x\n" * 9)
-    code = "#include <cstdio>\n" r'int main() { printf("\033[3J%0200d\n", 8); }'
-    lines = output_lines(cli, 1, program(cli, code), "--problems", problems)
+    code = r'print("\033[3J" + "8".zfill(200))'
+    lines = output_lines(cli, 1, program(cli, code, "sol.py"), "--problems", problems)
     assert not any("\x1b" in line for line in lines)
     expected = lines[lines.index("  expected:") + 1 :]
     assert expected[0] == "    \ufffd[2J" + "0" * 33 + "…"

@@ -39,18 +39,19 @@ SECRET = "sk-never-to-be-seen"
 LEVELS = ("introductory", "interview", "competition")
 DOUBLE = "print(2 * int(input()))\n"
 HALF = "n = int(input())\nprint(2 * n if n < 4 else 0)\n"  # correct on three of five tests
-NO_TESTS, BROKEN_TESTS = 999, 998
+FUNCTION, BROKEN_TESTS, NO_TESTS = 155, 158, 159
 
 
 def problem(index: int) -> dict[str, Any]:
     """Return an APPS row of a problem that doubles a number. Its id does not follow its index."""
     tests = {"inputs": [f"{n}\n" for n in range(1, 6)], "outputs": [f"\n {2 * n} \n\n" for n in range(1, 6)]}
-    tests_json = {NO_TESTS: "", BROKEN_TESTS: '{"inputs": ['}.get(index, json.dumps(tests))
+    function = {"fn_name": "double", "inputs": [[1], [2]], "outputs": [2, 4]}
+    unusual = {FUNCTION: json.dumps(function), BROKEN_TESTS: '{"inputs": [', NO_TESTS: ""}
     return {
         "problem_id": 5000 - index,
         "question": f"Problem number {index}. Double it.",
         "solutions": "",
-        "input_output": tests_json,
+        "input_output": unusual.get(index, json.dumps(tests)),
         "difficulty": LEVELS[index % 3],
         "starter_code": "",
     }
@@ -60,7 +61,7 @@ def problem(index: int) -> dict[str, Any]:
 def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("copies")
     (folder / "apps").mkdir()
-    rows = [problem(index) for index in range(1000)]
+    rows = [problem(index) for index in range(160)]
     pq.write_table(pa.Table.from_pylist(rows), folder / "apps" / "test.parquet")
     return folder
 
@@ -108,19 +109,19 @@ def test_run_command_asks_model_and_writes_results(cli: CommandLine, copies: Pat
         config = write_config(cli, copies, server.url)
         arguments = ["run", "-c", config, "--benchmark", "apps", "-n", "20"]
         levels = ["--filter-difficulty", "introductory", "--filter-difficulty", "interview"]
-        completed = cli(*arguments, *tasks(42, 157, NO_TESTS, 998, 41), *levels)
+        completed = cli(*arguments, *tasks(42, 157, NO_TESTS, BROKEN_TESTS, 41), *levels)
         assert completed.returncode == 3, completed.stderr
-    # apps_998 and apps_41 are of another level; `apps_N` counts all rows before the selection.
+    # apps_158 and apps_41 are of another level; `apps_N` counts all rows before the selection.
     expected = [
         {"instance_id": "apps_42", "resolved": True, "passed": 5, "total": 5, "pass_rate": 1.0},
         {"instance_id": "apps_157", "resolved": False, "passed": 3, "total": 5, "pass_rate": 0.6},
-        {"instance_id": "apps_999", "resolved": False, "error": "No test cases provided"},
+        {"instance_id": "apps_159", "resolved": False, "error": "No test cases provided"},
     ]
     lines = [json.dumps(line, separators=(",", ":")) for line in expected]
     assert (cli.folder / "run" / "instances.jsonl").read_text().splitlines() == lines
-    assert "not judged: apps_999#0: No test cases provided" in completed.stderr
+    assert "not judged: apps_159#0: No test cases provided" in completed.stderr
     [failure] = (cli.folder / "run" / "failures.jsonl").read_text().splitlines()
-    assert json.loads(failure)["key"] == "apps_999#0", "as if a dump were scored"
+    assert json.loads(failure)["key"] == "apps_159#0", "as if a dump were scored"
     assert "Resolved 1 of 3" in completed.stdout and "apps_157" in completed.stdout
     assert sorted(map(place, server.asked)) == [42, 157], "no program can be judged on the other problems"
     assert all("10 s for each test" in request.prompt for request in server.asked)
@@ -135,7 +136,7 @@ def test_run_command_reports_unparsable_tests(cli: CommandLine, copies: Path) ->
         completed = cli("run", "-c", config, *tasks(BROKEN_TESTS), "--json")
     assert completed.returncode == 3, completed.stderr
     [only] = json.loads(completed.stdout)["instances"]
-    assert (list(only), only["instance_id"]) == (["instance_id", "resolved", "error"], "apps_998")
+    assert (list(only), only["instance_id"]) == (["instance_id", "resolved", "error"], "apps_158")
     assert only["resolved"] is False and only["error"].startswith("Could not parse test cases")
     assert server.asked == []
 
@@ -288,35 +289,22 @@ def test_model_server_refusal_is_one_error_line(cli: CommandLine, copies: Path) 
 # --- problems that can never be judged -----------------------------------------------------------------
 
 
-def functions(copies: Path, folder: Path, *indexes: int) -> Path:
-    """Write the copies with function problems at these indices."""
-    tests = {"fn_name": "double", "inputs": [[1], [2]], "outputs": [2, 4]}
-    rows = [problem(index) for index in range(4)]
-    for index in indexes:
-        rows[index] = {**rows[index], "input_output": json.dumps(tests)}
-    (folder / "apps").mkdir(parents=True)
-    pq.write_table(pa.Table.from_pylist(rows), folder / "apps" / "test.parquet")
-    return folder
-
-
-def test_model_is_not_asked_for_problem_unsolvable_in_language(
-    cli: CommandLine, copies: Path, tmp_path: Path
-) -> None:
-    reason = "problem apps_1 calls a function of a Python submission, not c++"
-    mixed = functions(copies, tmp_path / "mixed", 1)
+def test_model_is_not_asked_for_problem_unsolvable_in_language(cli: CommandLine, copies: Path) -> None:
+    name = f"apps_{FUNCTION}"
+    reason = f"problem {name} calls a function of a Python submission, not c++"
     double = '#include <cstdio>\nint main() { int n; scanf("%d", &n); printf("%d", 2 * n); }\n'
     with model_server(chat_reply(f"```cpp\n{double}```\n")) as server:
-        config = write_config(cli, mixed, server.url, language="c++")
-        alone = cli("run", "-c", config, *tasks(1))
+        config = write_config(cli, copies, server.url, language="c++")
+        alone = cli("run", "-c", config, *tasks(FUNCTION))
         assert (alone.returncode, server.asked) == (2, []), alone.stderr
         assert reason in alone.stderr and not (cli.folder / "run").exists()
-        completed = cli("run", "-c", config)
+        completed = cli("run", "-c", config, *tasks(0, FUNCTION, 2))
     assert completed.returncode == 3, completed.stderr
-    assert sorted(map(place, server.asked)) == [0, 2, 3]
-    assert f"not judged: apps_1#0: {reason}" in completed.stderr
+    assert sorted(map(place, server.asked)) == [0, 2]
+    assert f"not judged: {name}#0: {reason}" in completed.stderr
     assert "no other try helps" in completed.stderr and "retries" not in completed.stderr
     assert {instance["instance_id"]: instance.get("error") for instance in instances(cli.folder / "run")}[
-        "apps_1"
+        name
     ] == reason
 
 
@@ -329,9 +317,9 @@ def test_model_is_not_asked_for_output_only_problem(cli: CommandLine, turns: tup
     cli("new", "problems/sum")
     with model_server(chat_reply(f"```cpp\n{RIGHT}```\n")) as server:
         arguments = ("run", "-m", "otter", "--base-url", server.url, "--out", "run", *turns)
-        alone = cli(*arguments, "--problems", "problems/files")
-        assert server.asked == [], alone.stderr
         if not turns:
+            alone = cli(*arguments, "--problems", "problems/files")
+            assert server.asked == [], alone.stderr
             assert alone.returncode == 2 and "files asks for files, not for a program" in alone.stderr
         completed = cli(*arguments, "--problems", "problems", "--fresh")
     assert completed.returncode == 3 and {"# sum" in request.prompt for request in server.asked} == {True}
@@ -364,14 +352,12 @@ def test_run_command_uses_statements_of_packages(cli: CommandLine) -> None:
     (cli.folder / "right.cpp").write_text(RIGHT)
     agent = f"grep -q 'Add two' problem.md && cp {cli.folder}/right.cpp solution.cpp"
     base = ("run", "-b", "problems", "--command", agent)
-    completed = cli(*base, "-t", "sum", "--out", "one")
+    completed = cli(*base, "--first", "2", "--out", "two")
     assert completed.returncode == 0, completed.stderr
     assert [
-        (instance["instance_id"], instance["resolved"]) for instance in instances(cli.folder / "one")
-    ] == [("sum", True)]
-    assert cli(*base, "--first", "2", "--out", "two").returncode == 0
-    assert [instance["instance_id"] for instance in instances(cli.folder / "two")] == ["add", "more"]
-    assert "says add" in cli(*base, "--dry-run").stdout
+        (instance["instance_id"], instance["resolved"]) for instance in instances(cli.folder / "two")
+    ] == [("add", True), ("more", True)]
+    assert "says sum" in cli(*base, "-t", "sum", "--dry-run").stdout
 
     (cli.folder / "problems" / "add" / "statement.md").unlink()
     refused = cli(*base, "--out", "three")

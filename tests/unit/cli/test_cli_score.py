@@ -69,16 +69,16 @@ def test_dump_is_scored_once_by_repeated_calls(cli: CommandLine, problems: Path)
 
 
 def test_gzip_dump_and_standard_input_are_same_dump(cli: CommandLine, problems: Path) -> None:
-    lines = write_dump(cli.folder / "d.jsonl", ROWS[:3]).read_bytes()
+    lines = write_dump(cli.folder / "d.jsonl", [ROWS[0], ROWS[2]]).read_bytes()
     (cli.folder / "d.jsonl").unlink()
     (cli.folder / "d.jsonl.gz").write_bytes(gzip.compress(lines))
     first = cli("score", cli.folder / "d.jsonl.gz", "--problems", problems)
     assert first.returncode == 0, first.stderr
-    assert results(cli.folder / "runs" / "d").keys() == {"right", "small", "wrong"}
+    assert results(cli.folder / "runs" / "d").keys() == {"right", "wrong"}
 
     piped = cli.given(lines, "score", "-", "--problems", problems, "--out", "runs/d")
     assert piped.returncode == 0, piped.stderr
-    assert "Nothing new to do: 3 submissions" in piped.stdout
+    assert "Nothing new to do: 2 submissions" in piped.stdout
 
 
 def test_result_rows_have_verdicts_and_measurements(cli: CommandLine, problems: Path) -> None:
@@ -131,15 +131,11 @@ def test_next_call_extends_selection_of_rows(cli: CommandLine, problems: Path) -
     dump = write_dump(cli.folder / "d.jsonl", ROWS[:5])
     base = ("score", dump, "--problems", problems, "--out", "run")
     assert cli(*base, "--limit", "2").returncode == 0
-    assert list(results(cli.folder / "run")) in (["right", "small"], ["small", "right"])
-    assert (
-        cli(*base, "--only", "wrong", "--only", "python", "--problem", "add", "--workers", "1").returncode
-        == 0
-    )
+    assert results(cli.folder / "run").keys() == {"right", "small"}
+    only = ("--only", "small", "--only", "wrong", "--only", "python")
+    last = cli(*base, *only, "--problem", "add", "--workers", "1")
+    assert "1 was scored by earlier calls" in last.stdout, last.stdout
     assert results(cli.folder / "run").keys() == {"right", "small", "wrong", "python"}
-    last = cli(*base)
-    assert "4 were scored by earlier calls" in last.stdout
-    assert results(cli.folder / "run").keys() == {"right", "small", "wrong", "broken", "python"}
 
 
 def test_changed_options_of_a_run_are_refused_unless_fresh(cli: CommandLine, problems: Path) -> None:
@@ -269,16 +265,16 @@ def test_note_about_rows_names_keys_of_set_option(cli: CommandLine, problems: Pa
     assert "(--set split-lists=true reads each as a reply)" in completed.stdout, completed.stderr
 
 
-@pytest.mark.parametrize("name", ["d.jsonl", "link.jsonl", "run/results.jsonl", "run/tests.parquet"])
-def test_results_option_refuses_to_overwrite_inputs(cli: CommandLine, problems: Path, name: str) -> None:
+def test_results_option_refuses_to_overwrite_inputs(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS[:1])
     (cli.folder / "link.jsonl").symlink_to(dump)
     arguments = ("score", dump, "--problems", problems, "--out", "run")
     assert cli(*arguments).returncode == 0
-    content_before = (cli.folder / name).read_bytes()
-    refused = cli(*arguments, "--results", name)
-    assert refused.returncode == 2 and f"{name}, --results: " in refused.stderr, refused.stderr
-    assert (cli.folder / name).read_bytes() == content_before and (cli.folder / "link.jsonl").is_symlink()
+    files_before = contents(cli.folder)
+    for name in ("d.jsonl", "link.jsonl", "run/results.jsonl", "run/tests.parquet"):
+        refused = cli(*arguments, "--results", name)
+        assert refused.returncode == 2 and f"{name}, --results: " in refused.stderr, refused.stderr
+    assert contents(cli.folder) == files_before and (cli.folder / "link.jsonl").is_symlink()
 
 
 def test_dry_run_estimates_no_cpu_time_for_output_only(cli: CommandLine) -> None:
@@ -313,7 +309,7 @@ def test_extract_key_selects_program_of_reply(cli: CommandLine, problems: Path) 
     both = f"```cpp\n{WRONG}```\nBetter:\n```cpp\n{RIGHT}```"
     dump = write_dump(cli.folder / "d.jsonl", [row("both", None, generation=both), row("right", RIGHT)])
     base = ("score", dump, "--problems", problems, "--out", "run")
-    for method, points in (("last", 100), ("first", 0), ("livecodebench", 100)):
+    for method, points in (("last", 100), ("first", 0)):
         cli.set_keys(extract=method)
         completed = cli(*base)
         assert completed.returncode == 0, completed.stderr
@@ -326,11 +322,11 @@ def test_extract_key_selects_program_of_reply(cli: CommandLine, problems: Path) 
 
 
 def test_json_option_prints_only_json(cli: CommandLine, problems: Path) -> None:
-    dump = write_dump(cli.folder / "d.jsonl", ROWS)
+    dump = write_dump(cli.folder / "d.jsonl", [row("right", RIGHT), row("equal", RIGHT, model="other")])
     completed = cli("score", dump, "--problems", problems, "--out", "run", "--json")
     printed = json.loads(completed.stdout)
-    assert (printed["scored"], printed["unscored"], printed["submissions"]) == (8, 0, 8)
-    assert printed["this_call"]["judged"] == 8
+    assert (printed["scored"], printed["unscored"], printed["submissions"]) == (2, 0, 2)
+    assert printed["this_call"]["judged"] == 2
     assert printed["report"] == "run/report.md"
     points = {model["model"]: model["points"] for model in printed["models"]}
     assert points == {"m": 100, "other": 100}
@@ -347,22 +343,20 @@ def test_quiet_option_prints_nothing(cli: CommandLine, problems: Path) -> None:
 # Gives more than full marks to an output that is better than the answer.
 CHECKER_THAT_MAY_FAIL = """
 #include <cstdio>
-#include <cstdlib>
-#include <fstream>
 int main(int, char **argv) {
     long long want = 0, got = 0;
-    std::ifstream(argv[2]) >> want;
-    std::ifstream(argv[3]) >> got;
-    if (got == 777) return puts("1.25"), 0;
-    puts(want == got ? "1.0" : "0.0");
+    std::fscanf(std::fopen(argv[2], "r"), "%lld", &want);
+    std::fscanf(std::fopen(argv[3], "r"), "%lld", &got);
+    if (got == 777) return std::puts("1.25"), 0;
+    std::puts(want == got ? "1.0" : "0.0");
 }
 """
 
 
 def test_unjudged_rows_are_listed_and_only_they_are_retried(cli: CommandLine) -> None:
     write_package(cli.folder / "problems" / "add", checker=CHECKER_THAT_MAY_FAIL)
-    crashing = WRONG.replace('"0"', '"777"')
-    dump = write_dump(cli.folder / "d.jsonl", [row("right", RIGHT), row("strange", crashing)])
+    strange = row("strange", "print(777)\n", language="python")
+    dump = write_dump(cli.folder / "d.jsonl", [row("right", RIGHT), strange])
     base = ("score", dump, "--problems", "problems", "--out", "run")
     first = cli(*base)
     assert first.returncode == 3
@@ -386,7 +380,7 @@ SLOW = """
 #include <ctime>
 #include <cstdio>
 int main() {
-    while (std::clock() < 0.12 * CLOCKS_PER_SEC) {}
+    while (std::clock() < 0.08 * CLOCKS_PER_SEC) {}
     long long a, b;
     std::scanf("%lld %lld", &a, &b);
     std::printf("%lld", a + b);
@@ -435,7 +429,7 @@ def test_time_limit_option_overrides_limits_of_problems(cli: CommandLine) -> Non
 
 
 def test_report_counts_borderline_verdicts(cli: CommandLine) -> None:
-    write_package(cli.folder / "packages" / "add", time_limit=0.11, subtasks={"01": (100, ["1-1"])})
+    write_package(cli.folder / "packages" / "add", time_limit=0.07, subtasks={"01": (100, ["1-1"])})
     dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW)])
     arguments = ("score", dump, "--problems", "packages", "--out", "run")
     cli.set_keys(borderline="0.9:10")

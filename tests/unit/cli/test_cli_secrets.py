@@ -22,10 +22,11 @@ from support.stub_server import StubReply, StubRequest, code_reply, json_reply, 
 from support.warm_command import warm_command
 from test_cli_run import copies, place, tasks, write_config
 from test_cli_worker import working
+from test_without_datasets import core
 
 from ioi_eval.cli import list_commands, load_command_function
 
-__all__ = ["copies"]  # a fixture
+__all__ = ["copies", "core"]  # fixtures
 
 TOKEN, KEY, HUB = "t0ken-9b6c2f51d7", "sk-7d1c-a-model-s-key", "hf_a0b1c2d3e4f5g6h7"
 SECRETS = {"IOI_EVAL_TOKEN": TOKEN, "MODEL_KEY": KEY, "HF_TOKEN": HUB}
@@ -124,10 +125,11 @@ def with_token(cli: CommandLine, token: str) -> CommandLine:
 
 
 def test_worker_token_is_hidden_from_programs_and_logs(
-    cli: CommandLine, problems: Path, guarded: Guarded, tmp_path: Path
+    cli: CommandLine, core: CommandLine, problems: Path, guarded: Guarded, tmp_path: Path
 ) -> None:
     """The worker reads it from a file, and the client from the environment."""
-    client = replace(with_token(cli, TOKEN), alone=True)  # the program searches /proc for the token
+    # A process of its own, because the program searches /proc for the token.
+    client = replace(core, environment={**core.environment, **SECRETS})
     dump = write_dump(tmp_path / "dump.jsonl", [row("b", CURIOUS, language="python")])
     arguments = ("score", dump, "--problems", problems, "--engine", guarded.url, "--out")
     scored, without = client(*arguments, "run"), with_token(cli, "another")(*arguments, "refused")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -48,6 +47,7 @@ def test_command_does_not_import_heavy_modules(arguments: str, shared_cache: Pat
     assert HEAVY & modules == set()
 
 
+@pytest.mark.nightly(unless="<")
 @pytest.mark.parametrize("closed", ["<&- >&- 2>&-", ">&-", "2>&-"])
 def test_command_runs_with_closed_streams(default_cache: Path, closed: str) -> None:
     script = (
@@ -57,19 +57,16 @@ def test_command_runs_with_closed_streams(default_cache: Path, closed: str) -> N
     assert (completed.returncode, completed.stderr) == (0, "")
 
 
+ASCII = "import sys; sys.stdout.reconfigure(encoding='ascii'); from ioi_eval.cli import main; main()"
+
+
 @pytest.mark.nightly(unless="options0")
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_output_is_utf_8_in_ascii_locale(cli: CommandLine, options: tuple[str, ...]) -> None:
     row = {"problem_id": "a", "model": "Österreich 7b", "passed": True}
     (cli.folder / "rows.jsonl").write_text(json.dumps(row))
-    completed = subprocess.run(
-        cli.argv("report", "rows.jsonl", *options),
-        cwd=cli.folder,
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+    (cli.folder / "ascii.py").write_text(ASCII)
+    completed = cli.script(str(cli.folder / "ascii.py"), "report", "rows.jsonl", *options)
     assert completed.returncode == 0 and "Österreich 7b" in completed.stdout, completed.stderr
 
 
@@ -89,9 +86,9 @@ main()
 
 
 @pytest.mark.parametrize("argument", ["", "beside others"])
-def test_thread_limit_error_is_one_line(default_cache: Path, argument: str) -> None:
-    command = [sys.executable, "-c", NO_THREADS, "doctor", argument]
-    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+def test_thread_limit_error_is_one_line(cli: CommandLine, argument: str) -> None:
+    (cli.folder / "no_threads.py").write_text(NO_THREADS)
+    completed = cli.script(str(cli.folder / "no_threads.py"), "doctor", argument)
     assert (completed.returncode, completed.stderr.count("\n")) == (2, 1), completed.stderr
     assert completed.stderr.startswith(
         "error: can't start new thread: this user, or the container, may have too"

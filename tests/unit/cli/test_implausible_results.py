@@ -162,7 +162,7 @@ def test_report_warns_if_five_percent_lack_a_program(
 @pytest.mark.parametrize("number", [1, 3, 20])
 def test_model_without_any_program_is_suspicious_at_any_number_of_rows(tmp_path: Path, number: int) -> None:
     report = reported(
-        tmp_path / "run", [*rows_without_program(number), *rows_without_program(0, of=300, model="m2")]
+        tmp_path / "run", [*rows_without_program(number), *rows_without_program(0, of=30, model="m2")]
     )
     (suspicion,) = report.suspicious
     assert (suspicion.model, suspicion.rows, suspicion.of, suspicion.line) == ("m1", number, number, NO_FENCE)
@@ -218,7 +218,6 @@ def test_suspicious_report_exits_with_4(cli: CommandLine) -> None:
     (cli.folder / "ioi-eval.toml").write_text("allow-suspicious = true\n")
     allowed = cli("report", "one", "fine")
     assert (allowed.returncode, "are hardly plausible" in allowed.stdout) == (0, True)
-    assert cli("report", "fine").returncode == 0
 
 
 def test_few_rows_without_any_program_exit_with_4(cli: CommandLine, problems: Path) -> None:
@@ -247,11 +246,11 @@ def test_few_rows_without_any_program_exit_with_4(cli: CommandLine, problems: Pa
 
 
 def test_suspicious_run_in_wrong_language_exits_with_4(cli: CommandLine, problems: Path) -> None:
-    """Python programs were compiled as C++.
+    """A Python program was compiled as C++.
 
     A repeated call exits with 4 again, but unjudged rows exit with 3.
     """
-    written = [row(f"p{n}", f"{PYTHON}{n}") for n in range(10)]
+    written = [row(f"p{n}", PYTHON) for n in range(10)]
     dump = write_dump(cli.folder / "dump.jsonl", written)
     arguments = ("score", dump, "--problems", problems, "--out", "run", "--language", "c++")
     first = cli(*arguments)
@@ -262,9 +261,8 @@ def test_suspicious_run_in_wrong_language_exits_with_4(cli: CommandLine, problem
     second_call = cli(*arguments)
     assert (second_call.returncode, "Nothing new to do" in second_call.stdout) == (4, True)
     (cli.folder / "ioi-eval.toml").write_text("allow-suspicious = true\n")
-    assert cli(*arguments).returncode == 0
+    assert cli(*arguments, "--quiet").returncode == 0
     (cli.folder / "ioi-eval.toml").unlink()
-    assert cli(*arguments, "--quiet").returncode == 4
     write_dump(dump, [*written, row("nobody", "x", problem_id="nothing")])
     worse = cli(*arguments, "--skip-bad-rows")
     assert worse.returncode == 3, worse.stderr
