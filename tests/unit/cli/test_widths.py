@@ -54,7 +54,7 @@ def test_output_lines_fit_terminal_without_broken_words(name: str, runs: Command
     assert piped.returncode == 0, piped.stderr
     assert "\x1b" not in piped.stdout and "\r" not in piped.stdout
     expected_words = message_of((piped.stdout + piped.stderr).splitlines())
-    for width in (60, 120):
+    for width in (60, 80, 120):
         lines = in_a_terminal(runs, width, *command)
         long = [
             line for line in lines if len(line) > width and "/" not in line
