@@ -26,7 +26,7 @@ def test_trace_prints_submission_path_to_this_machine(cli: CommandLine) -> None:
     assert trace(cli) == [*list_path_from_scorer(), last_function]
 
 
-@pytest.mark.nightly  # starts a worker
+@pytest.mark.nightly  # the trace to this machine tests the list of the page
 def test_trace_prints_submission_path_to_request_to_worker(cli: CommandLine) -> None:
     functions = trace(cli, "--worker")
     path = [

@@ -105,14 +105,16 @@ def test_core_checks_the_machine_without_plugins(command: Command) -> None:
     assert "came with" in checked.stdout or "proctor" in checked.stdout, checked.stderr
 
 
-def test_core_serves_jobs_as_a_worker_without_plugins(command: Command) -> None:
+def test_core_serves_jobs_as_a_worker_without_plugins(
+    command: Command, rows: tuple[Path, Path], tmp_path: Path
+) -> None:
     worker = command.start("worker", "--port", "0", "--slots", "1")
     try:
         assert worker.stdout is not None
         url = re.findall(r"ioi-eval worker at (\S+),", worker.stdout.readline())[0]
-        job = {"language": "bash", "version": "*", "files": [{"name": "run", "content": "echo $((6 * 7))"}]}
-        reply = httpx.post(f"{url}/api/v2/execute", json=job)
-        assert reply.status_code == 200 and reply.json()["run"]["stdout"] == "42\n", reply.text
+        out = ("--out", tmp_path / "run", "--quiet", "--json")
+        completed = command("score", rows[0], "--problems", rows[1], "--engine", url, *out)
+        assert completed.returncode == 0 and json.loads(completed.stdout)["scored"] == 1, completed.stderr
         assert httpx.post(f"{url}/run_code", json={"code": "", "language": "python"}).status_code == 404
     finally:
         worker.terminate()

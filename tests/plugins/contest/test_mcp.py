@@ -11,6 +11,7 @@ import signal
 import socket
 import struct
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -411,7 +412,8 @@ def test_submission_in_progress_when_standard_input_closes_counts(
     )
     server.stdin.flush()
     server.stdout.readline()
-    code = "#include <vector>\nint main( {"  # its compilation lasts a moment
+    # Its compilation lasts a moment, and is not in the build cache.
+    code = f"#include <vector>\nint main( {{ // {time.monotonic_ns()}"
     program = {"name": "submit", "arguments": {"problem": "garland", "code": code}}
     call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": program}
     print(json.dumps(call), file=server.stdin, flush=True)

@@ -25,7 +25,7 @@ from support.command_line import (
 )
 from support.runs import Fingerprint, ResultLog
 
-NUMBER = 8
+NUMBER = 12
 MANY = 24
 
 

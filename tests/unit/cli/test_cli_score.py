@@ -134,6 +134,7 @@ def test_next_call_extends_selection_of_rows(cli: CommandLine, problems: Path) -
     assert results(cli.folder / "run").keys() == {"right", "small"}
     only = ("--only", "small", "--only", "wrong", "--only", "python")
     last = cli(*base, *only, "--problem", "add", "--workers", "1")
+    assert last.returncode == 0, last.stderr
     assert "1 was scored by earlier calls" in last.stdout, last.stdout
     assert results(cli.folder / "run").keys() == {"right", "small", "wrong", "python"}
 

@@ -128,7 +128,8 @@ def test_worker_token_is_hidden_from_programs_and_logs(
     cli: CommandLine, core: CommandLine, problems: Path, guarded: Guarded, tmp_path: Path
 ) -> None:
     """The worker reads it from a file, and the client from the environment."""
-    # A process of its own, because the program searches /proc for the token.
+    # A process of its own, because the program searches /proc for the token. It starts faster without pandas,
+    # and writes no tables: the nightly test below searches tables as well.
     client = replace(core, environment={**core.environment, **SECRETS})
     dump = write_dump(tmp_path / "dump.jsonl", [row("b", CURIOUS, language="python")])
     arguments = ("score", dump, "--problems", problems, "--engine", guarded.url, "--out")

@@ -47,7 +47,7 @@ def test_command_does_not_import_heavy_modules(arguments: str, shared_cache: Pat
     assert HEAVY & modules == set()
 
 
-@pytest.mark.nightly(unless="<")
+@pytest.mark.nightly(unless="^[<>]")
 @pytest.mark.parametrize("closed", ["<&- >&- 2>&-", ">&-", "2>&-"])
 def test_command_runs_with_closed_streams(default_cache: Path, closed: str) -> None:
     script = (

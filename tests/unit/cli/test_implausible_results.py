@@ -263,6 +263,7 @@ def test_suspicious_run_in_wrong_language_exits_with_4(cli: CommandLine, problem
     (cli.folder / "ioi-eval.toml").write_text("allow-suspicious = true\n")
     assert cli(*arguments, "--quiet").returncode == 0
     (cli.folder / "ioi-eval.toml").unlink()
+    assert cli(*arguments, "--quiet").returncode == 4
     write_dump(dump, [*written, row("nobody", "x", problem_id="nothing")])
     worse = cli(*arguments, "--skip-bad-rows")
     assert worse.returncode == 3, worse.stderr

@@ -108,9 +108,10 @@ def test_validate_shows_differences_and_exits_with_1(cli: CommandLine, package: 
 def test_validate_selects_problems_and_solutions(cli: CommandLine, package: Path, problems: Path) -> None:
     write_package(problems / "other")
     base = ("validate", problems, "--out", "run")
-    only = ("--only", "correct.cpp", "--only", "add/incorrect/incorrect.cpp")
-    assert cli(*base, "--problem", "add", *only).returncode == 0
-    assert results(cli.folder / "run").keys() == {"add/correct/correct.cpp", "add/incorrect/incorrect.cpp"}
+    assert cli(*base, "--problem", "add", "--only", "correct.cpp").returncode == 0
+    assert results(cli.folder / "run").keys() == {"add/correct/correct.cpp"}
+    assert cli(*base, "--only", "add/incorrect/incorrect.cpp").returncode == 0
+    assert len(results(cli.folder / "run")) == 2
     missing = cli(*base, "--only", "nothing.cpp")
     assert (missing.returncode, "no solution 'nothing.cpp'" in missing.stderr) == (2, True)
 

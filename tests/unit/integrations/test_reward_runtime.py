@@ -92,7 +92,7 @@ def answer_of_child() -> Any:
 
 def test_forked_child_has_own_reward_runtime() -> None:
     slow = fenced("while True: pass")
-    give = make_reward(RewardOptions(time_limit=0.2, mode=RewardMode.PASS_FAIL))
+    give = make_reward(RewardOptions(time_limit=0.5, mode=RewardMode.PASS_FAIL))
     with ThreadPoolExecutor(1) as pool:
         under_way = pool.submit(give, completions=[slow, RIGHT], tests=[TESTS] * 2)
         while not (has_running_program(runtime()) or under_way.done()):
