@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from leftovers import command_lines
 from support.command_line import CommandLine
-from support.servers import FixedServers, Patience, Server, ServerOptions
+from support.servers import FixedServers, Patience
 from support.waiting import until
 
-from ioi_eval import EmbeddedEngine, PistonEngine, Store
+from ioi_eval import PistonEngine
 from ioi_eval.engines.contract import Change, JobsWait, ServerChanged, ServerEvent
 from ioi_eval.models import Blob, Capabilities, Job, JobFile
 
@@ -107,14 +107,13 @@ async def test_suspended_worker_is_reported_slow_then_back(cli: CommandLine) -> 
         assert changes(heard) == [Change.SLOW, Change.BACK]
 
 
-async def test_full_worker_is_reported_full_then_back(store: Store) -> None:
+async def test_full_worker_is_reported_full_then_back(cli: CommandLine) -> None:
     heard: list[ServerEvent] = []
     other_events: list[ServerEvent] = []
     async with (
-        EmbeddedEngine(store=store, slots=1) as worker_engine,
-        Server(worker_engine, ServerOptions(port=0, queue=0)) as server,
-        engine_on(server.port, other_events) as other,
-        engine_on(server.port, heard) as engine,
+        worker(cli, "--slots", "1", "--set", "queue=0") as (_, port),
+        engine_on(port, other_events) as other,
+        engine_on(port, heard) as engine,
     ):
         hog = asyncio.create_task(other.execute(job("sleep 600")))
         await until(lambda: "sleep 600 " in command_lines())

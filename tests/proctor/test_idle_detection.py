@@ -543,7 +543,7 @@ def test_sleeping_time_is_not_counted_as_waiting_for_a_processor(bench: Bench) -
     source = HEAD + f'int main() {{ usleep(400000); {BURN_BRIEFLY} puts("7"); }}'
     line = bench.one(source, answer="7", limits=CROWDED)
     # Others may be busy here, and then it really waits for a tenth of its limit.
-    assert line.end == "cpu" or line.waited_us >= 10_000, line
+    assert line.end == "cpu" or 10_000 <= line.waited_us <= line.wall_us - 400_000, line
 
 
 # --- the hard stop ---
@@ -553,7 +553,7 @@ def test_test_at_its_hard_time_limit_ends_as_stalled(bench: Bench) -> None:
     """The test gets no verdict yet, and the judge repeats it."""
     limits = PlanLimits(cpu_ms=60_000, wall_ms=100, hard_ms=200)
     line = bench.one("int main() { for (;;) {} }", limits=limits)
-    assert (line.end, line.score) == ("wall", 0) and line.wall_us >= 200_000
+    assert (line.end, line.score) == ("wall", 0) and line.stalled and line.wall_us >= 200_000, line
 
 
 def test_endless_compiler_is_killed_for_cpu_time(bench: Bench) -> None:

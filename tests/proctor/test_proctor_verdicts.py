@@ -349,7 +349,7 @@ def test_partly_right_output_is_reported_if_plan_requests_it(bench: Bench) -> No
 def test_waiting_for_a_processor_is_not_counted_as_run_time(bench: Bench) -> None:
     """Four programs share a processor. Together they need longer than their wall-time limit."""
     busy = "#include <ctime>\nint main() { while (clock() < 0.1 * CLOCKS_PER_SEC); }"
-    limits = PlanLimits(cpu_ms=10_000, wall_ms=220)
+    limits = PlanLimits(cpu_ms=10_000, wall_ms=150)
     bench.compiled(busy)
     with single_processor(), ThreadPoolExecutor(4) as pool:
         lines = list(pool.map(lambda _: bench.one(busy, limits=limits), range(4)))

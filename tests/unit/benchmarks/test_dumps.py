@@ -184,6 +184,7 @@ def test_folder_dump_combines_all_formats(tmp_path: Path) -> None:
     assert submissions[9].row == row(uuid="j", n=[1])
     assert (len(dump), dump.info.rows, tuple(dump.info.keys)) == (10, 10, tuple("abcdefghij"))
     assert submissions[0] in dump
+    assert list(dump) == submissions, "it can be read again"
 
 
 def test_dump_can_be_read_again(tmp_path: Path) -> None:

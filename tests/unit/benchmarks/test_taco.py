@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from hub_rows import ADD, apps, contents, listed, loaded, taco
 from judged import statuses
 from support.command_line import CommandLine
@@ -35,7 +34,6 @@ async def test_taco_function_problem_is_judged(scorer: Scorer, tmp_path: Path) -
     assert await statuses(scorer, problem, "def add(a, b): return a - b") == [V.WA]
 
 
-@pytest.mark.nightly
 def test_problems_command_lists_taco(cli: CommandLine, tmp_path: Path) -> None:
     listing = listed(cli, tmp_path, "taco", [taco(), taco(difficulty="EASY")], "--difficulty", "easy")
     assert "taco_1" in listing and "stripped" in listing and "taco_0" not in listing

@@ -79,7 +79,6 @@ def test_usaco_file_of_wrong_shape_is_input_error(tmp_path: Path) -> None:
         load(find_benchmark("usaco"), BenchmarkOptions(data_dir=str(tmp_path)), cache=tmp_path / "c")
 
 
-@pytest.mark.nightly
 def test_problems_command_lists_usaco(cli: CommandLine, tmp_path: Path) -> None:
     completed = cli("problems", "usaco", "--data-dir", write(tmp_path), "--difficulty", "bronze")
     assert completed.returncode == 0 and NAME in completed.stdout, completed.stderr

@@ -118,7 +118,6 @@ int main() {
 """
 
 
-@pytest.mark.nightly  # `test_stalled_tests_get_verdicts_after_repeat_alone`, which computes nothing
 async def test_idle_test_run_alone_fails_only_that_test(store: Store) -> None:
     """Before, the machine's load may have prevented it, which gives no verdict."""
     result = await judge_delays(

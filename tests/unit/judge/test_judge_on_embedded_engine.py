@@ -166,7 +166,7 @@ NESTED = (
     [
         ("python", NESTED),
         pytest.param("python", f"x = [{'1.5, [], ' * 650_000}]", marks=pytest.mark.nightly),
-        pytest.param("c++", CONSTANTS, marks=pytest.mark.nightly),  # test_attacks has such sources
+        pytest.param("c++", CONSTANTS, marks=pytest.mark.nightly),  # as in test_attacks, before a merge
     ],
     ids=["nested", "list", "constants"],
 )  # fmt: skip

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from html import unescape
@@ -75,7 +76,7 @@ def run(folder: Path, *, models: int = 3, text: str = "") -> Path:
 @pytest.fixture(scope="module")
 def finished(own_folder: Path) -> Path:
     """Return a run that tests only read."""
-    return run(own_folder / "pages").resolve()
+    return run(Path(tempfile.mkdtemp(prefix="pages-", dir=own_folder)) / "run").resolve()
 
 
 # A process that is killed while it writes a report.

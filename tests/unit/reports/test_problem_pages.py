@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from html import unescape
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def run(folder: Path, text: str = "") -> Path:
 @pytest.fixture(scope="module")
 def finished(own_folder: Path) -> Path:
     """Return a run that tests only read."""
-    return run(own_folder / "problem-pages")
+    return run(Path(tempfile.mkdtemp(prefix="problem-pages-", dir=own_folder)) / "run")
 
 
 def words(page: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -85,8 +86,7 @@ def by_shards(dump: Path, problems: Path, number: int, of: str = "part", **more:
 @pytest.fixture(scope="module")
 def finished(own_folder: Path) -> Path:
     """Return a folder with a whole run and with the same run in three shards. Tests use copies of them."""
-    folder = own_folder / "merged-shards"
-    folder.mkdir()
+    folder = Path(tempfile.mkdtemp(prefix="merged-shards-", dir=own_folder))
     dump, problems = write_rows(folder), write_problems(folder)
     scored(dump, problems, folder / "whole")
     by_shards(dump, problems, 3)
