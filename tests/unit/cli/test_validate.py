@@ -121,7 +121,7 @@ def test_validate_suggests_similar_solution_names(cli: CommandLine, package: Pat
     completed = cli("validate", package, "--only", "corect.cpp", "--out", "run")
     assert completed.returncode == 2
     assert completed.stderr.count("\n") == 1
-    assert "--only: no solution 'corect.cpp' in it. Did you mean 'correct.cpp'" in completed.stderr
+    assert "--only: the source has no solution 'corect.cpp'. Did you mean 'correct.cpp'" in completed.stderr
     assert not (cli.folder / "run").exists()
     assert "There are: compile_error.cpp, correct.cpp, " in cli("validate", package, "--only", "zzz").stderr
     by_key = cli("validate", package, "--only", "add/correct/correc.cpp").stderr
