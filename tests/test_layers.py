@@ -1,4 +1,4 @@
-"""Modules follow the layers in pyproject.toml, and the rules that restrict calls and imports to some layers.
+"""Modules follow the layers in pyproject.toml, and the rules for what only some layers may use.
 
 Each rule is a function that yields the offences in a module's syntax tree. The rules are also tested on
 sources that break them.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import re
 import subprocess
 import sys
 import tomllib
@@ -138,9 +137,7 @@ def terminal_offences(module: str, tree: ast.AST) -> Iterator[str]:
     if within(module, ["cli"]):
         return
     for node in nodes(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
-            yield f"line {node.lineno}: print"
-        elif isinstance(node, ast.Attribute) and dotted(node) in {"sys.stdout", "sys.stderr"}:
+        if isinstance(node, ast.Attribute) and dotted(node) in {"sys.stdout", "sys.stderr"}:
             yield f"line {node.lineno}: {dotted(node)}"
 
 
@@ -159,53 +156,6 @@ def environment_offences(module: str, tree: ast.AST) -> Iterator[str]:
             yield f"line {node.lineno}: {dotted(node)}"
 
 
-def handler_offences(module: str, tree: ast.AST) -> Iterator[str]:
-    """A handler that catches all exceptions may only clean up, and must raise the exception again."""
-    for node in nodes(tree):
-        if not isinstance(node, ast.ExceptHandler):
-            continue
-        caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
-        names = {"everything" if kind is None else dotted(kind) for kind in caught}
-        if "Exception" in names or "everything" in names:
-            yield f"line {node.lineno}: catches {' '.join(sorted(names))}"
-        elif "BaseException" in names and not isinstance(node.body[-1], ast.Raise):
-            yield f"line {node.lineno}: catches BaseException and does not raise it again"
-
-
-def state_offences(module: str, tree: ast.AST) -> Iterator[str]:
-    for node in nodes(tree):
-        if isinstance(node, ast.Global):
-            yield f"line {node.lineno}: global {', '.join(node.names)}"
-
-
-# Flags of other programs that the library starts or that remedies mention, with the program.
-OTHERS_FLAGS = {
-    **dict.fromkeys(("--testset", "--group"), "validators with testlib"),
-    **dict.fromkeys(("--edition", "--crate-type", "--cap-lints"), "rustc"),
-    **dict.fromkeys(("--preserve-symlinks", "--preserve-symlinks-main", "--openssl-config"), "node"),
-    **dict.fromkeys(("--stack-size", "--max-old-space-size"), "node"),
-    **dict.fromkeys(("--version",), "compilers"),
-    **dict.fromkeys(("--gc-sections", "--exclude-libs"), "the linker"),
-    **dict.fromkeys(("--user", "--noheader", "--states", "--format"), "squeue"),
-    "--head": "ray start, in a remedy",
-    **dict.fromkeys(("--host", "--port"), "a worker in a rented sandbox"),
-    "--shm-size": "docker run, in a remedy",
-    "--set": "ioi-eval worker, in a remedy",
-}
-_FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
-
-
-def flag_offences(module: str, tree: ast.AST) -> Iterator[str]:
-    """Only the command line may mention the names of its options."""
-    if within(module, ["cli", "plugins.audit.command", "plugins.audit.evidence", "plugins.contest.command"]):
-        return
-    docstrings = {id(node.value) for node in nodes(tree) if isinstance(node, ast.Expr)}
-    for node in nodes(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
-            flags = [flag for flag in _FLAG.findall(node.value) if flag not in OTHERS_FLAGS]
-            yield from (f"line {node.lineno}: {flag}" for flag in flags)
-
-
 def dotted(node: ast.AST) -> str:
     if isinstance(node, ast.Name):
         return node.id
@@ -222,9 +172,6 @@ RULES = [
     package_offences,
     terminal_offences,
     environment_offences,
-    handler_offences,
-    state_offences,
-    flag_offences,
 ]
 
 
@@ -258,18 +205,9 @@ def test_module_imports_follow_layer_rules(path: Path) -> None:
         ),
         ("rules.plan", "import pandas as pd"),
         ("engines.embedded.engine", "import aiohttp"),
-        ("judge", "print('hello')"),
         ("judge", "import sys\nsys.stderr.write('hello')"),
         ("engines.embedded", "import os\nPATH = os.environ['PATH']"),
         ("engines.embedded", "from os import getenv"),
-        ("judge", "try:\n    pass\nexcept Exception:\n    pass"),
-        ("judge", "try:\n    pass\nexcept (ValueError, Exception):\n    raise"),
-        ("judge", "try:\n    pass\nexcept:\n    raise"),
-        ("judge", "try:\n    pass\nexcept BaseException:\n    pass"),
-        ("judge", "def count():\n    global calls\n    calls = 1"),
-        ("store.files", "REMEDY = 'Choose another --out folder'"),
-        ("server.options", "REMEDY = f'start it with --allow-host {name}'"),
-        ("model.languages", "COMMAND = ['rustc', '--edition=2021', '--workers']"),
     ],
 )
 def test_layer_rules_report_forbidden_code(module: str, source: str) -> None:
@@ -281,9 +219,7 @@ def test_layer_rules_report_forbidden_code(module: str, source: str) -> None:
     [
         ("judge.judge", "from ioi_eval.engines.contract import Engine"),
         ("judge.scorer", "from ioi_eval.judge import classic\nfrom ioi_eval.model.values import Job"),
-        ("cli.score", "from ioi_eval import Scorer\nimport os, tqdm\nprint(os.environ)"),
-        ("engines.embedded", "try:\n    pass\nexcept BaseException:\n    undo()\n    raise"),
-        ("model.languages", "COMMAND = ['rustc', '--edition=2021']"),
+        ("cli.score", "from ioi_eval import Scorer\nimport os, tqdm\nos.environ"),
         ("engines.registry", "if isinstance(engine, EmbeddedEngine):\n    pass"),
         (SURFACE, "from ioi_eval.judge import Scorer"),
         ("plugins.italy.packages", "from ioi_eval.plugins.italy import other\nimport ioi_eval.plugins.dmoj"),
