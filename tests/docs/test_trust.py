@@ -1,4 +1,4 @@
-"""docs/trust.md: each promise names tests, and the tests exist."""
+"""The tests that docs/trust.md names exist."""
 
 from __future__ import annotations
 
@@ -10,12 +10,6 @@ from support.pages import ROOT
 
 PAGE = (ROOT / "docs/trust.md").read_text("utf-8")
 NAMED = sorted(set(re.findall(r"`(tests/[\w/.]+)(?:::(\w+))?`", PAGE)))
-
-
-def test_every_promise_in_trust_page_names_a_test() -> None:
-    rows = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith("| promise")]
-    assert len(rows) > 20
-    assert [row for row in rows if not re.search(r"\| `tests/[^|]*` \|$", row)] == []
 
 
 @pytest.mark.parametrize(("file", "test"), NAMED, ids=[f"{file}::{test}" for file, test in NAMED])

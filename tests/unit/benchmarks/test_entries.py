@@ -11,6 +11,7 @@ from hub_rows import ADD
 from judged import statuses
 from support.command_line import CommandLine
 from support.datasets import BenchmarkOptions, find_benchmark, load
+from support.pages import check_generated
 
 from ioi_eval import Scorer
 from ioi_eval.benchmarks.entries import ENTRIES, read_benchmark_entry
@@ -171,8 +172,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "benchmarks.md").read_text()
 ENTRY = PAGE.partition("```toml\n")[2].partition("```")[0]
 
 
-def test_benchmarks_page_lists_all_registered_benchmarks() -> None:
-    """If it fails, it prints the rows for the page."""
+def test_benchmarks_page_lists_all_registered_benchmarks(request: pytest.FixtureRequest) -> None:
     lines = [
         "| name | problems | dataset | tests | compared by | language, seconds |",
         "|---|---|---|---|---|---|",
@@ -190,7 +190,7 @@ def test_benchmarks_page_lists_all_registered_benchmarks() -> None:
         lines.append(
             f"| `{entry.name}` | {entry.about} | {dataset} | {test_columns} | {comparison} | {limits} |"
         )
-    assert "\n".join([*lines, ""]) in PAGE, "\n".join(lines)
+    check_generated("docs/benchmarks.md", "entries", lines, update=request.config.getoption("--update"))
 
 
 def test_entry_file_describes_benchmark(cli: CommandLine, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from evalplus_rows import SUMS
 from hub_rows import apps, livecodebench, write_rows
 from support.command_line import CommandLine, results
 from support.datasets import Problems, find_benchmark, load, open_dump
+from support.pages import check_generated
 from support.plugins import needs_plugin
 
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, list_named_problem_ids
@@ -237,17 +238,20 @@ def test_missing_column_is_reported_once(tmp_path: Path) -> None:
 PAGE = Path(__file__).parents[3] / "docs" / "dumps.md"
 
 
-def test_dump_page_has_the_tables_of_columns_and_row_schemas() -> None:
-    """If it fails, it prints the rows for the page."""
-    for table in "\n".join(shape_lines()).split("\n\n"):
-        assert f"{table}\n" in PAGE.read_text(), table
+def test_dump_page_has_the_tables_of_columns_and_row_schemas(request: pytest.FixtureRequest) -> None:
+    update = request.config.getoption("--update")
+    check_generated("docs/dumps.md", "columns", column_lines(), update=update)
+    check_generated("docs/dumps.md", "forms of rows", shape_lines(), update=update)
+
+
+def column_lines() -> list[str]:
+    default_columns = {field: " ".join(f"`{name}`" for name in names) for field, names in USUAL.items()}
+    table_lines = [f"| {_WORDS[field]} | {names} |" for field, names in default_columns.items()]
+    return ["| read from a row | the first of these columns |", "|---|---|", *table_lines]
 
 
 def shape_lines() -> list[str]:
-    default_columns = {field: " ".join(f"`{name}`" for name in names) for field, names in USUAL.items()}
-    table_lines = [f"| {_WORDS[field]} | {names} |" for field, names in default_columns.items()]
-    lines = ["| read from a row | the first of these columns |", "|---|---|", *table_lines, ""]
-    lines += [
+    lines = [
         "| rows are read as | detected by the columns | problem | program or reply | language |",
         "|---|---|---|---|---|",
     ]

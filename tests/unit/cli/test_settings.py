@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.command_line import RIGHT, ROOT, CommandLine, row, write_dump
-
-from ioi_eval.cli import list_commands, load_command
+from support.command_line import RIGHT, CommandLine, row, write_dump
 
 
 def test_settings_file_sets_options_absent_from_command_line(cli: CommandLine, problems: object) -> None:
@@ -200,14 +198,6 @@ def test_words_after_double_dash_are_not_options(cli: CommandLine) -> None:
     (cli.folder / "--revision").touch()
     refused = cli("score", "--problems", "p", "--", "--revision")
     assert "'p' is not a folder, a file or the name of a benchmark" in refused.stderr
-
-
-def test_settings_keys_are_documented() -> None:
-    page = (ROOT / "docs" / "environment.md").read_text()
-    for name in list_commands():
-        for option in load_command(name).params:
-            if getattr(option, "hidden", False):
-                assert f"| `{max(option.opts, key=len)[2:]}` |" in page
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 from still_fleets import StillFleet, path
-from support.pages import ROOT
+from support.pages import check_generated
 from support.waiting import until
 
 from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
@@ -23,10 +23,10 @@ from ioi_eval.models import Blob, Job, JobFile
 JOB = Job(files=(JobFile(name="run", content=Blob.of("true")),))
 
 
-def test_state_diagram_in_docs_equals_transition_table() -> None:
-    """To update the page, write the diagram into its block."""
-    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-    assert page.partition("```mermaid\n")[2].partition("\n```")[0] == draw_state_diagram()
+def test_state_diagram_in_docs_equals_transition_table(request: pytest.FixtureRequest) -> None:
+    block = ["```mermaid", *draw_state_diagram().splitlines(), "```"]
+    update = request.config.getoption("--update")
+    check_generated("docs/architecture.md", "states of servers", block, update=update)
 
 
 def test_every_endpoint_state_is_reachable_from_every_state() -> None:
