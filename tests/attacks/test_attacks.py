@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from attack_environment import AttackEnvironment, prepared
 from attack_rounds import Found, Round, files, functions, pairs, programs, scripts, sources
 from attacks_java import HERE
 from built_programs import built_once
-from campaign import BEGIN, BUILDS, CHECKING, END, FILED, SUCCEEDED, Half, Table, engine_of, rows_of
+from campaign import BUILDS, CHECKING, FILED, SUCCEEDED, Half, Table, engine_of, rows_of
 from catalogue import ATTACKS, COMPILING, FUNCTIONS, PROGRAMS, SCRIPTS, WORKER
 from engine_without_paths import EngineWithoutPaths
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE
@@ -128,8 +127,8 @@ async def test_program_with_fork_permission_succeeds_only_in_documented_attacks(
     attacks = [attack for attack in PROGRAMS if attack.name in GRANTED]
     successes = faults(await programs(scorer, ground, attacks, forks=2))
     assert {fault.partition(":")[0] for fault in successes} == GRANTED
-    section = SECURITY.read_text().partition("## Submissions that fork\n")[2].partition("\n## ")[0]
-    assert all(f"`{name}`" in section for name in GRANTED), "the page lists the attacks that succeed"
+    page = SECURITY.read_text()
+    assert all(f"`{name}`" in page for name in GRANTED), "the page names the attacks that succeed"
 
 
 # Without namespaces, interpreters are always started, even if a fork server is permitted.
@@ -252,14 +251,9 @@ async def test_flooding_a_worker_with_requests_does_not_succeed(store: Store) ->
         assert not faults(await sieges(engine, WORKER, listens=True))
 
 
-def test_catalogue_has_unique_names_and_all_documented_attacks() -> None:
+def test_catalogue_has_unique_names_and_a_heading_and_layers_for_each_attack() -> None:
     names = [attack.name for attack in ATTACKS]
     assert len(names) == len(set(names))
-    # The table in the docs contains every attack that was tried. New attacks may be missing from it.
-    table = SECURITY.read_text().partition(BEGIN)[2].partition(END)[0]
-    _titles, *tried = re.findall(r"^\| ([a-z0-9-]+) \| [a-z ]+ \|", table, re.MULTILINE)
-    assert table.strip().startswith(f"{len(tried)} attacks, ")
-    assert set(tried) <= set(names)
     assert {attack.heading for attack in ATTACKS} == set(HEADINGS)
     for attack in ATTACKS:
         assert attack.layers, f"what stops {attack.name} is said"
@@ -284,12 +278,9 @@ def test_attack_table_has_outcomes_as_root_and_as_ordinary_user() -> None:
 
 
 def test_attack_table_in_docs_lists_all_attacks() -> None:
-    """scripts/attacks writes the table. The page explains the layers' names."""
+    """scripts/attacks writes the table."""
     rows = rows_of(SECURITY)
     assert sorted(rows) == sorted(attack.name for attack in ATTACKS), "run scripts/attacks table"
     assert not [name for name, cells in rows.items() if SUCCEEDED in cells or "not tried" in cells]
     for attack in ATTACKS:
         assert rows[attack.name][-1] == ", ".join(attack.layers)
-    page = SECURITY.read_text()
-    assert not [layer for attack in ATTACKS for layer in attack.layers if f"`{layer}`" not in page]
-    assert {*re.findall(r"the (\d+) rows", page)} == {f"{len(PYTHON) + len(FUNCTIONS)}"}, "those in Python"

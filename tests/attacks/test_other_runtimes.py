@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from attack import SECRET
 from requirements import require_language
-from support.engines import LANGUAGES
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.models import Blob, Limits, Problem, Submission, Test
@@ -22,7 +20,6 @@ PROBLEM = Problem(
     limits=Limits(cpu_time=4.0, wall_time=60.0, memory=256 << 20),
     tests=(Test(name="1", input=Blob.of("1\n"), answer=Blob.of("closed\n")),),
 )
-SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
 
 # Each program reads files, starts a program and connects to an open port, with the functions of its standard library.
 PROGRAMS = {
@@ -123,12 +120,3 @@ main = print $(runIO ({body}) >> litE (integerL 3))
     submission = Submission(key="1", problem_id="sum", code=code, language="haskell")
     result = await scorer.score(PROBLEM, submission)
     assert [test.status for test in result.tests] == [V.CE], result
-
-
-def test_security_page_lists_each_language() -> None:
-    section = SECURITY.read_text().partition("### What languages have\n")[2].partition("\n### ")[0]
-    rows = re.findall(r"^\| ([^|]+) \| (\d+) \| (no|its own)", section, re.M)
-    listed = {name: (int(threads), proc) for names, threads, proc in rows for name in names.split(", ")}
-    assert listed == {
-        language.name: (language.threads, "its own" if language.proc else "no") for language in LANGUAGES
-    }
