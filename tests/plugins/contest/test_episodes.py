@@ -150,6 +150,7 @@ def test_unknown_problem_or_invalid_rule_is_input_error() -> None:
 
 @pytest.mark.parametrize("name", ["run", "test", "submit"])
 def test_episode_tool_has_the_documented_contest_signature(name: str) -> None:
+    """Trainers read the tools of a model from the signatures and from `Args:` in the docstrings."""
     own_signature, shared = (inspect.signature(getattr(owner, name)) for owner in (Episode, tools))
     assert [*own_signature.parameters] == ["self", *[*shared.parameters][2:]]
     described = inspect.getdoc(getattr(Episode, name)) or ""
