@@ -1,4 +1,7 @@
-"""The suite on every Python that we support: `pipx run nox`, for one of them with `-s tests-3.13`."""
+"""The tests that depend on Python's version, with every Python that we support: `pipx run nox`.
+
+`-s tests-3.13` runs them with one of these.
+"""
 
 from __future__ import annotations
 
