@@ -10,7 +10,8 @@ import pytest
 from hub_rows import contents
 from judged import statuses
 from support.datasets import BenchmarkOptions, find_benchmark, load
-from test_entries import PAGE, TOTAL, made, written
+from support.pages import check_generated
+from test_entries import TOTAL, made, written
 
 from ioi_eval import Scorer
 from ioi_eval.models import Problem
@@ -92,12 +93,18 @@ def test_reference_solutions_of_benchmark_rows_are_read(name: str, tmp_path: Pat
     assert [reference.code for reference in loaded.read_references(label)] == [reference_code]
 
 
-def test_functions_page_lists_the_benchmark_entries() -> None:
+def test_benchmarks_page_lists_the_entries_of_functions(request: pytest.FixtureRequest) -> None:
+    lines = [
+        "| name | problems | dataset | tests | compared by | language, seconds |",
+        "|---|---|---|---|---|---|",
+    ]
     for entry in (listed.HUMANEVAL, listed.MBPP, listed.KODCODE):
         dataset = f"{entry.dataset}{f', {entry.config}' if entry.config else ''}, {entry.split}"
         column = entry.columns.assertions.replace("|", "` or `")
-        row = f"| `{entry.name}` | {entry.about} | {dataset} | `{column}` | assertions | {entry.language}, "
-        assert f"{row}{entry.time_limit:g} |\n" in PAGE, row
+        limits = f"{entry.language}, {entry.time_limit:g}"
+        lines.append(f"| `{entry.name}` | {entry.about} | {dataset} | `{column}` | assertions | {limits} |")
+    update = request.config.getoption("--update")
+    check_generated("docs/benchmarks.md", "entries of functions", lines, update=update)
 
 
 # Tests of HumanEval with a loop, as the dataset has them, and programs that pass them.
