@@ -114,12 +114,16 @@ def test_failures_stay_if_the_run_is_not_restarted(folder: Path) -> None:
 
 
 def test_superseding_rows_leaves_no_open_file(scored: Path) -> None:
-    open_before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    def open_files() -> list[str]:
+        targets = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+        return [target for target in targets if target.startswith(str(scored))]
+
     with ResultLog.open(scored, MADE_OF) as journal:
         journal.mark_superseded("a1")
         journal.start_run()
         assert journal.done == {"a2", "a3"}
-    assert len(os.listdir("/proc/self/fd")) == open_before  # noqa: PTH208
+        assert open_files()
+    assert open_files() == []
 
 
 def test_failure_is_removed_when_its_submission_is_judged(folder: Path) -> None:
