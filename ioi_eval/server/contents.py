@@ -18,8 +18,6 @@ from ioi_eval.model.values import Blob
 from ioi_eval.store.contents import BlobCache
 
 _MAX_UPLOADS = 16  # maximum number of files that clients may send at the same time
-# Minimum number of stored hashes of programs before hashes of removed programs are dropped.
-_MIN_HASHES = 10_000
 
 
 class ContentCache:
@@ -37,7 +35,8 @@ class ContentCache:
         self._upload_count = 0
         # Hashes of the programs that jobs built; no other contents can be downloaded.
         self._built_hashes = set[str]()
-        self._max_hashes = _MIN_HASHES
+        # Number of hashes after which hashes of removed programs are dropped.
+        self._max_hashes = 0
 
     @property
     def limit_bytes(self) -> int:
@@ -96,7 +95,7 @@ class ContentCache:
                         stored_programs[name] = msgspec.structs.replace(content, path=None)
             if self._blob_cache is not None and len(self._built_hashes) > self._max_hashes:
                 self._built_hashes = {sha256 for sha256 in self._built_hashes if self._blob_cache.has(sha256)}
-                self._max_hashes = max(_MIN_HASHES, 2 * len(self._built_hashes))
+                self._max_hashes = 2 * len(self._built_hashes)
         finally:
             remove_kept_files(result)
         return stored_programs

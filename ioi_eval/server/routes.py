@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
@@ -404,12 +403,13 @@ async def read_body_pieces(
     if announced_bytes > limit:
         raise make_size_refusal(limit)
     count_bytes(announced_bytes)
-    size_bytes, start_s = 0, time.monotonic()
+    loop = asyncio.get_running_loop()
+    size_bytes, start_s = 0, loop.time()
     while piece := await _read_next_piece(request):
         size_bytes += len(piece)
         if size_bytes > limit:
             raise make_size_refusal(limit)
-        if time.monotonic() - start_s > _BODY_TIME_S + size_bytes / _MIN_BYTES_PER_S:
+        if loop.time() - start_s > _BODY_TIME_S + size_bytes / _MIN_BYTES_PER_S:
             raise RefusedRequest("the request's body arrives too slowly", status=408)
         count_bytes(max(0, size_bytes - announced_bytes))
         announced_bytes = max(announced_bytes, size_bytes)

@@ -16,6 +16,7 @@ from typing import Any
 import aiohttp
 import pytest
 from server_helpers import API, Caller
+from support.clocks import FastForwardClock
 from support.plugins import needs_plugin
 from support.waiting import until
 
@@ -23,8 +24,7 @@ from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.errors import InputError
 from ioi_eval.model.secret import Secret
 from ioi_eval.models import Ending, JobResult
-from ioi_eval.server import Server, ServerOptions, routes, serve
-from ioi_eval.server import contents as contents_module
+from ioi_eval.server import Server, ServerOptions, serve
 from ioi_eval.server.contents import ContentCache
 from ioi_eval.store.contents import BlobCache, BlobWriter
 
@@ -243,10 +243,9 @@ async def test_kept_file_is_moved_into_cache_or_deleted(place: Path, tmp_path: P
 
 
 async def test_list_of_kept_programs_is_cleaned_up_only_after_many_additions(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Path, tmp_path: Path
 ) -> None:
-    """Otherwise each program after ten thousand would check all stored programs."""
-    monkeypatch.setattr(contents_module, "_MIN_HASHES", 4)
+    """Otherwise each further program would check all stored programs."""
     looks = list[str]()
 
     class Looked(BlobCache):
@@ -369,14 +368,14 @@ async def test_gzip_bomb_upload_is_refused(call: Client, place: Path, claimed: b
 
 
 @needs_plugin("sandbox_fusion")
-async def test_slow_upload_is_refused_with_408(call: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_slow_upload_is_refused_with_408(call: Client) -> None:
     """For contents and for jobs."""
-    monkeypatch.setattr(routes, "_BODY_TIME_S", 0.0)
+    clock = FastForwardClock()
 
     async def trickle() -> AsyncIterator[bytes]:
         for _ in range(6000):
             yield b"x"
-            await asyncio.sleep(0.01)
+            await clock.advance(10.0)
 
     status, reply = await call.put(trickle(), NAME)
     assert (status, reply["message"]) == (408, "the request's body arrives too slowly")
@@ -384,11 +383,20 @@ async def test_slow_upload_is_refused_with_408(call: Client, monkeypatch: pytest
     assert posted[0] == 408
 
 
-async def test_concurrent_uploads_of_contents_are_limited(
-    call: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(contents_module, "_MAX_UPLOADS", 0)
+async def test_concurrent_uploads_of_contents_are_limited(call: Client, place: Path) -> None:
+    can_end = asyncio.Event()
+
+    async def half() -> AsyncIterator[bytes]:
+        yield TEXT[:3000]
+        await can_end.wait()
+        yield TEXT[3000:]
+
+    uploads = [asyncio.create_task(call.put(half(), NAME)) for _ in range(16)]
+    await until(lambda: len(inside(place)) == 16)
     assert (await call.put(TEXT, NAME))[0] == 503
+    can_end.set()
+    assert [status for status, _ in await asyncio.gather(*uploads)] == [201] * 16
+    assert (await call.put(TEXT, NAME))[0] == 201
 
 
 async def test_content_named_many_times_counts_for_job_size(call: Client) -> None:

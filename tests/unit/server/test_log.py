@@ -93,10 +93,11 @@ async def test_run_code_refusals_are_logged_like_jobs(engine: EmbeddedEngine) ->
         await clock.advance(80.0)
         assert (await inside)[0] == 504 and events == []
         running_request = asyncio.create_task(call.post("/run_code", **request))
-        await until(lambda: len(server._queue._entries) == 2)
+        while not (await call.counts())["ioi_eval_jobs_queued"]:
+            await asyncio.sleep(0)
         outside = asyncio.create_task(call.post("/run_code", **request))
-        await until(lambda: server._queue._entry_locks[""].locked())
-        await clock.advance(9.0)
+        while not outside.done():
+            await clock.advance(1.0)
         assert (await outside)[0] == 504 and [event.name for event in events] == ["full"]
         running_request.cancel()
         assert (await call.post("/run_code", json={"code": "print(1)", "language": "python"}))[0] == 200
