@@ -70,5 +70,13 @@ class HeldEngine:
             self.ended += 1
 
 
+async def until_counted(call: Caller, name: str, value: float) -> None:
+    for _ in range(12_000):
+        if (await call.counts()).get(name, 0) == value:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"{name} never became {value}")
+
+
 def job(script: str, **fields: Any) -> dict[str, Any]:
     return {"language": "bash", "version": "*", "files": [{"name": "run", "content": script}], **fields}

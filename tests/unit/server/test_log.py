@@ -6,7 +6,7 @@ import asyncio
 
 import aiohttp
 import pytest
-from server_helpers import API, Caller
+from server_helpers import API, Caller, until_counted
 from support.clocks import FastForwardClock
 from support.plugins import needs_plugin
 from support.waiting import until
@@ -93,8 +93,7 @@ async def test_run_code_refusals_are_logged_like_jobs(engine: EmbeddedEngine) ->
         await clock.advance(80.0)
         assert (await inside)[0] == 504 and events == []
         running_request = asyncio.create_task(call.post("/run_code", **request))
-        while not (await call.counts())["ioi_eval_jobs_queued"]:
-            await asyncio.sleep(0)
+        await until_counted(call, "ioi_eval_jobs_queued", 1)
         outside = asyncio.create_task(call.post("/run_code", **request))
         while not outside.done():
             await clock.advance(1.0)
