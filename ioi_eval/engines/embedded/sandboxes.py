@@ -16,7 +16,7 @@ import secrets
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import count, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -407,7 +407,6 @@ _FIRST, _LAST = 60578, 61183
 # Folders for the locks, where only root may write; the first writable folder is used.
 _PLACES = (Path("/run"), Path("/var/lib"))
 _LOCKS = "ioi-eval-uids"
-_NO_PLACE = f"root can write none of {', '.join(map(str, _PLACES))}, and uids are reserved there"
 _PLACE_REMEDY = (
     "Make one of them writable (in a container: a tmpfs at /run), or start the judge as an ordinary user"
 )
@@ -416,14 +415,19 @@ _PLACE_REMEDY = (
 class SandboxUidPool:
     """Reserved uids. The kernel releases their locks when the process exits or is killed."""
 
-    def __init__(self) -> None:
+    def __init__(self, lock_parents: Collection[Path] = _PLACES) -> None:
+        """`lock_parents`: folders for the locks; the first that root can write is used.
+
+        Pools with different folders may reserve the same uid.
+        """
+        self._lock_parents = lock_parents
         self._exit_stack = contextlib.ExitStack()
 
     def reserve(self, uid_count: int) -> tuple[int | None, ...]:
         """Return a uid for each slot, or `None` for each slot if sandboxes run as this process's user."""
         if not _uses_sandbox_uids():
             return (None,) * uid_count
-        folder = _find_lock_folder()
+        folder = _find_lock_folder(self._lock_parents)
         free_uids = (uid for uid in range(_FIRST, _LAST + 1) if self.try_lock_uid_file(folder / str(uid)))
         uids = tuple(islice(free_uids, uid_count))
         if len(uids) < uid_count:
@@ -444,13 +448,17 @@ class SandboxUidPool:
         self._exit_stack.close()
 
 
-def _find_lock_folder() -> Path:
-    for parent in _PLACES:
+def _find_lock_folder(parents: Collection[Path]) -> Path:
+    for parent in parents:
         with contextlib.suppress(OSError):
             folder = private_folder(parent, _LOCKS)
             if os.access(folder, os.W_OK):  # root cannot write if the folder is on a read-only mount
                 return folder
-    raise EngineUnavailable(f"{_NO_PLACE}. {_PLACE_REMEDY}")
+    raise EngineUnavailable(f"{_explain_no_lock_folder(parents)}. {_PLACE_REMEDY}")
+
+
+def _explain_no_lock_folder(parents: Collection[Path]) -> str:
+    return f"root can write none of {', '.join(map(str, parents))}, and uids are reserved there"
 
 
 # Numbers of the bits in CapEff for the capabilities with which root uses these uids and removes the files of
@@ -515,9 +523,9 @@ def find_missing_requirements() -> Iterator[MissingRequirement]:
         yield MissingRequirement("capabilities", f"{detail}: {', '.join(lacking_capabilities)}", remedy)
     elif _uses_sandbox_uids():
         try:
-            _find_lock_folder()
+            _find_lock_folder(_PLACES)
         except EngineUnavailable:
-            yield MissingRequirement("uids", _NO_PLACE, _PLACE_REMEDY)
+            yield MissingRequirement("uids", _explain_no_lock_folder(_PLACES), _PLACE_REMEDY)
     _, max_open_files = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= max_open_files < _MIN_OPEN_FILES:  # -1: without a limit
         detail = f"this shell allows {max_open_files} at a time, and a sandbox needs {_MIN_OPEN_FILES}"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -139,7 +140,7 @@ esac
 
 @pytest.fixture
 def on_path(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(find_command, "__defaults__", ((str(base / "bin"),),))
+    monkeypatch.setattr(toolchains, "find_command", partial(find_command, folders=(str(base / "bin"),)))
     return base
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval.engines.embedded import sandboxes
-from ioi_eval.engines.embedded.sandboxes import SandboxUidPool
+from ioi_eval.engines.embedded.sandboxes import SandboxUidPool, list_missing_capabilities
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can assign uids")
 
@@ -42,10 +41,8 @@ input()
 RESERVING = """
 import pathlib
 import sys
-from ioi_eval.engines.embedded import sandboxes
 from ioi_eval.engines.embedded.sandboxes import SandboxUidPool
-sandboxes._PLACES = (pathlib.Path(sys.argv[1]),)
-uids = SandboxUidPool()
+uids = SandboxUidPool([pathlib.Path(sys.argv[1])])
 print(*uids.reserve(2), flush=True)
 input()
 """
@@ -65,9 +62,8 @@ def running(program: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[st
         process.communicate()
 
 
-def test_sandbox_uids_are_reserved_on_new_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandboxes, "_PLACES", (tmp_path,))  # no uid is reserved there yet
-    uids = SandboxUidPool()
+def test_sandbox_uids_are_reserved_on_new_machine(tmp_path: Path) -> None:
+    uids = SandboxUidPool([tmp_path])  # no uid is reserved there yet
     assert None not in uids.reserve(2)
     uids.release()
 
@@ -81,18 +77,16 @@ def test_lock_held_by_another_user_does_not_block_uid_reservation_of_root() -> N
         uids.release()
 
 
-def test_uid_is_not_reserved_twice_by_several_processes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sandboxes, "_PLACES", (tmp_path,))  # other tests reserve some as well
+def test_uid_is_not_reserved_twice_by_several_processes(tmp_path: Path) -> None:
+    """In a folder of its own, because other tests reserve some as well."""
     with running(RESERVING, str(tmp_path)) as (other, output):
         theirs = set(map(int, output.split()))
-        first, two = SandboxUidPool(), SandboxUidPool()
+        first, two = SandboxUidPool([tmp_path]), SandboxUidPool([tmp_path])
         ours = [*first.reserve(2), *two.reserve(2)]
         assert len(theirs.union(filter(None, ours))) == 6
         other.kill()
         other.wait()
-        three = SandboxUidPool()
+        three = SandboxUidPool([tmp_path])
         assert theirs <= set(three.reserve(2 + len(theirs))), (
             "the kernel releases the locks of dead processes"
         )
@@ -126,10 +120,10 @@ def test_root_without_setuid_or_kill_capability_is_refused() -> None:
 def test_missing_capabilities_are_read_from_proc_status(tmp_path: Path) -> None:
     status = tmp_path / "status"
     status.write_text("Name:\tx\nCapPrm:\t00000000000000eb\nCapEff:\t00000000000000eb\nCapBnd:\t0\n")
-    assert sandboxes.list_missing_capabilities(status) == ()
+    assert list_missing_capabilities(status) == ()
     status.write_text("CapEff:\t0000000000000000\n")
     lacking = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID")
-    assert sandboxes.list_missing_capabilities(status) == lacking
+    assert list_missing_capabilities(status) == lacking
 
 
 READ_ONLY = """

@@ -83,15 +83,15 @@ def test_removing_abandoned_folders_does_not_disturb_closing_engine(
     boxes = Sandboxes(base)
     boxes.open()
     (boxes.create_sandbox(None) / "inner").mkdir()
-    raise_children, calls = folders._move_subfolders_up, []
+    rename, calls = os.rename, []
 
-    def beside_a_sweeper(*arguments: Any) -> None:
+    def beside_a_sweeper(*arguments: Any, **options: Any) -> None:
         monkeypatch.undo()
         remove_abandoned_folders(base)
         calls.append(arguments)
-        raise_children(*arguments)
+        rename(*arguments, **options)
 
-    monkeypatch.setattr(folders, "_move_subfolders_up", beside_a_sweeper)
+    monkeypatch.setattr("os.rename", beside_a_sweeper)
     boxes.close()
     assert calls, "no folder was removed"
     assert list(base.iterdir()) == []
@@ -156,11 +156,10 @@ def test_noexec_sandbox_base_is_refused(base: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_sandboxes_need_proc_and_open_files(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folders, "_SELF", base / "self")
-    with pytest.raises(EngineUnavailable, match=r"/proc: it is not mounted.* mount -t proc proc /proc"):
-        Sandboxes(base).open()
-    (base / "self" / "fd").mkdir(parents=True)
-    (base / "self" / "status").touch()
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "is_dir", lambda path: not path.is_relative_to("/proc"))
+        with pytest.raises(EngineUnavailable, match=r"/proc: it is not mounted.* mount -t proc proc /proc"):
+            Sandboxes(base).open()
     monkeypatch.setattr(folders.resource, "getrlimit", lambda kind: (64, 64))
     with pytest.raises(EngineUnavailable, match=r"open files: this shell allows 64 at a time.* ulimit -Hn"):
         Sandboxes(base).open()
