@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import os
 import signal
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import Any
+from threading import Lock
 
 import msgspec
 import pytest
@@ -20,7 +19,9 @@ from support.waiting import until
 from ioi_eval import EmbeddedEngine, Engine, Scorer, Store, SubmissionResult
 from ioi_eval.engines.contract import Capabilities
 from ioi_eval.engines.embedded import persistent_proctor
-from ioi_eval.engines.embedded.sandbox import KillSwitch
+from ioi_eval.engines.embedded.persistent_proctor import ProctorConfig, ProctorJob
+from ioi_eval.engines.embedded.sandbox import KillSwitch, OutputLimits, SandboxSpec
+from ioi_eval.engines.embedded.sandboxes import Sandboxes
 from ioi_eval.engines.jobs.run import attach_fork_server
 from ioi_eval.judge.deduplication import Deduplication
 from ioi_eval.model.job import Job, JobFile
@@ -33,7 +34,6 @@ PROBLEM = Problem(
     limits=Limits(cpu_time=5.0, wall_time=60.0, memory=256 << 20),
     tests=tuple(Test(name=f"{n}", input=Blob.of(f"{n} 1\n"), answer=Blob.of(f"{n + 1}\n")) for n in range(3)),
 )
-UNUSED: Any = None
 SMALL = msgspec.structs.replace(PROBLEM, tests=PROBLEM.tests[:1])
 SUM = "import sys, math\nprint(sum(map(int, sys.stdin.read().split())))\n"
 # Reports its start by its process name.
@@ -67,8 +67,8 @@ def python(code: str, key: str = "a") -> Submission:
 class Desk:
     """An engine with a single slot and its persistent proctor."""
 
-    def __init__(self, scorer: Scorer, base: Path) -> None:
-        self.scorer, self.base = scorer, base
+    def __init__(self, engine: Engine, scorer: Scorer, base: Path) -> None:
+        self.engine, self.scorer, self.base = engine, scorer, base
 
     async def points(self, code: str, problem: Problem = PROBLEM, language: str = "python") -> list[float]:
         submission = Submission(key="a", problem_id="sum", code=code, language=language)
@@ -82,7 +82,7 @@ class Desk:
 async def desk(store: Store, base: Path) -> AsyncIterator[Desk]:
     engine = EmbeddedEngine(store=store, slots=1, sandboxes=base)
     async with Scorer(engine, store=store) as scorer:
-        yield Desk(scorer, base)
+        yield Desk(engine, scorer, base)
     assert proctors(base) == []
     assert boxes(base) == []
 
@@ -161,8 +161,7 @@ async def test_persistent_proctor_leaves_nothing_for_next_submission(desk: Desk)
 
 async def test_files_of_earlier_job_are_removed(desk: Desk) -> None:
     """Its proctor refuses a plan that names them, and so does the proctor of a sandbox."""
-    engine = desk.scorer.judge._test_runner.engine
-    capabilities = await engine.capabilities()
+    engine, capabilities = desk.engine, await desk.engine.capabilities()
     contents = {"submission": "print(input())\n", "in": "1\n", "out": "1\n"}
     lines = await lines_of(engine, planned_job(capabilities, contents))
     assert [line.score for line in lines if line.test == 0] == [1]
@@ -214,7 +213,7 @@ async def test_accepted_python_source_leaves_nothing_in_store(
 ) -> None:
     engine, programs = EmbeddedEngine(store=store, slots=1, sandboxes=base), Store(tmp_path / "programs")
     async with Scorer(engine, store=programs) as scorer:
-        desk = Desk(scorer, base)
+        desk = Desk(engine, scorer, base)
         assert await desk.points(changed_source(SUM)) == [1, 1, 1]
         files_before = sorted(programs.root.rglob("*"))
         assert await desk.points(changed_source(SUM)) == [1, 1, 1]
@@ -256,26 +255,48 @@ async def test_killed_persistent_proctor_gives_no_verdict(desk: Desk) -> None:
     assert len(desk.pids()) == 1 and desk.pids() != [first]
 
 
-def test_failed_persistent_proctor_is_restarted_after_some_jobs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+# A proctor that ends at once while the file `full` exists, and otherwise executes all jobs alike.
+FAKE_PROCTOR = """#!/bin/sh
+cd "{base}"
+echo started >> starts
+test -e full && exit 1
+while read -r bundle; do
+    rm ioi-eval-*/box-*/"$bundle"
+    echo '{{"test":0,"done":true}}'
+done
+"""
+
+
+def test_failed_persistent_proctor_is_restarted_after_some_jobs(base: Path) -> None:
     """Without a restart, a short fault would slow down all later jobs."""
-    monkeypatch.setattr(persistent_proctor, "_MAX_JOBS_WITHOUT_PROCTOR", 5)
-    tries, full = list[int](), True
-
-    def execute(self: object, job: object, kill_switch: object) -> bytes:
-        tries.append(number)
-        if full:
-            raise OSError(errno.ENOSPC, "")
-        return b""
-
-    monkeypatch.setattr(persistent_proctor.PersistentProctor, "_execute", execute)
-    proctor = persistent_proctor.PersistentProctor(UNUSED)
-    with contextlib.closing(KillSwitch()) as kill_switch:
-        for number in range(20):
-            full = number < 12
-            assert (proctor.execute(UNUSED, kill_switch) is None) is (number < 14)
-    assert tries == [0, 1, 2, 8, *range(14, 20)]
+    fake_proctor = base / "proctor"
+    fake_proctor.write_text(FAKE_PROCTOR.format(base=base))
+    fake_proctor.chmod(0o755)
+    (base / "full").touch()
+    (base / "starts").touch()
+    sandboxes = Sandboxes(base)
+    sandboxes.open()
+    config = ProctorConfig(
+        sandboxes=sandboxes,
+        proctor=fake_proctor,
+        output_limits=OutputLimits(stdout=1000, stderr=1000),
+        start_lock=Lock(),
+        uid=None,
+        spec=SandboxSpec(argv=(), env={}, dir="", profile="", report_fd=0, leash_fd=0),
+    )
+    starts, answered = list[int](), list[int]()
+    with (
+        contextlib.closing(sandboxes),
+        contextlib.closing(persistent_proctor.PersistentProctor(config)) as proctor,
+        contextlib.closing(KillSwitch()) as kill_switch,
+    ):
+        for number in range(2010):
+            if number == 2000:
+                (base / "full").unlink()
+            if proctor.execute(ProctorJob(files=(), max_s=None), kill_switch) is not None:
+                answered.append(number)
+            starts += [number] * ((base / "starts").read_text().count("started") - len(starts))
+    assert starts == [0, 1, 2, 1003, 2004] and answered == [*range(2004, 2010)]
 
 
 async def test_cancelled_job_leaves_no_process_and_no_sandbox(desk: Desk) -> None:
