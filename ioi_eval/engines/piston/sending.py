@@ -278,10 +278,22 @@ class Request(Value):
 class HttpClient:
     """The HTTP connections of an engine."""
 
-    def __init__(self, *, token: str | None = None, max_connect_s: float = 10.0) -> None:
-        """`token`: token for workers, or addresses of servers with their tokens; see `ServerTokens`."""
+    def __init__(
+        self,
+        *,
+        token: str | None = None,
+        max_connect_s: float = 10.0,
+        max_reply_bytes: int = _MAX_REPLY_BYTES,
+    ) -> None:
+        """Create the client; it connects when its context is entered.
+
+        Args:
+            token: Token for workers, or addresses of servers with their tokens; see `ServerTokens`.
+            max_connect_s: Maximum seconds until there is a connection.
+            max_reply_bytes: Maximum size of a server's reply, which is read into memory.
+        """
         self._tokens = ServerTokens(token or "")
-        self._max_connect_s = max_connect_s
+        self._max_connect_s, self._max_reply_bytes = max_connect_s, max_reply_bytes
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
@@ -429,8 +441,8 @@ class HttpClient:
                 async for piece in response.content.iter_any():
                     pieces.append(piece)
                     reply_bytes += len(piece)
-                    if reply_bytes > _MAX_REPLY_BYTES:
-                        raise BrokenReply(f"the server's reply has more than {_MAX_REPLY_BYTES} bytes")
+                    if reply_bytes > self._max_reply_bytes:
+                        raise BrokenReply(f"the server's reply has more than {self._max_reply_bytes} bytes")
                 return Answer(
                     status=response.status,
                     body=self._tokens.redact_tokens_in_reply(b"".join(pieces)),

@@ -28,6 +28,7 @@ from piston_loopback import (
     silence,
     told,
 )
+from support.piston_protocol import encode_result
 from support.servers import Patience
 
 from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
@@ -35,7 +36,7 @@ from ioi_eval.engines.fleet import LateAnswer, NoAnswer, State
 from ioi_eval.engines.piston import sending
 from ioi_eval.engines.piston.engine import ServerTimeLimits, compute_max_answer_seconds, extend_time_limits
 from ioi_eval.engines.piston.sending import HttpClient
-from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable, JobRejected, JobTooLarge
+from ioi_eval.errors import AttemptsUsedUp, BrokenReply, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult, StageStatus
 
 
@@ -300,11 +301,16 @@ def test_job_timeouts_are_extended_to_limits_of_strict_server() -> None:
     assert beyond.run_timeout == 900_001  # the server will refuse this limit
 
 
-async def test_oversized_reply_uses_up_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "_MAX_REPLY_BYTES", 5000)
-    async with Loopback(always(200, b"x" * 5001)) as server, engine_on(server, attempts=1) as engine:
-        with pytest.raises(AttemptsUsedUp, match="the server's reply has more than 5000 bytes"):
-            await engine.execute(job())
+async def test_oversized_reply_is_broken_reply() -> None:
+    async with (
+        Loopback(always(200, encode_result(JobResult(run=Ending(stdout="x" * 5000))))) as server,
+        HttpClient(max_reply_bytes=20_000) as enough,
+        HttpClient(max_reply_bytes=5000) as wire,
+    ):
+        request = await sending.encode_job_request(job(), server.url)
+        assert (await enough.execute(server.url, request, 60.0)).run.stdout == "x" * 5000
+        with pytest.raises(BrokenReply, match="the server's reply has more than 5000 bytes"):
+            await wire.execute(server.url, request, 60.0)
 
 
 async def test_error_message_names_url_without_token() -> None:
