@@ -27,10 +27,13 @@ from ioi_eval.store.folder import CONTEST, RESULTS, ContestStart, is_being_writt
 _OPTION = "contest_"  # prefix of a contest's rules among the options of its run
 
 
-def scoreboard_page(folder: Path) -> Callable[[], str] | None:
-    """Return a function that renders a run's scoreboard, or None if the run is not a contest."""
+def scoreboard_page(folder: Path, clock: Callable[[], float] = time.time) -> Callable[[], str] | None:
+    """Return a function that renders a run's scoreboard, or None if the run is not a contest.
+
+    `clock` returns the seconds since 1970.
+    """
     rules = _read_contest_rules(folder)
-    return None if rules is None else ScoreboardPage(folder, rules)
+    return None if rules is None else ScoreboardPage(folder, rules, clock)
 
 
 def _read_contest_rules(folder: Path) -> Rules | None:
