@@ -439,15 +439,15 @@ def test_concurrent_evictions_are_counted_once(tmp_path: Path, monkeypatch: pyte
     mine, other_store = Store(tmp_path, limit=100), Store(tmp_path, limit=100)
     for number in range(10):
         mine.put(f"key{number}", bytes(10))
-    lock, came_first = contents._try_lock_file, list[bool]()
+    lock, came_first = fcntl.flock, list[bool]()
 
-    def after_another(descriptor: int, kind: int) -> bool:
+    def after_another(descriptor: int, kind: int) -> None:
         if not came_first and Path(f"/proc/self/fd/{descriptor}").readlink().name == "eviction":
             came_first.append(True)
             other_store.put("another", bytes(10))
-        return lock(descriptor, kind)
+        lock(descriptor, kind)
 
-    monkeypatch.setattr(contents, "_try_lock_file", after_another)
+    monkeypatch.setattr(fcntl, "flock", after_another)
     mine.put("last", bytes(10))
     assert came_first and int((tmp_path / "total").read_text()) == mine.size() <= 100
 
