@@ -300,7 +300,6 @@ def test_limited_pages_cover_failed_sampled_and_best_submissions(
     """Also the examples that the report names. All links work."""
     monkeypatch.setattr(pages_of_report, "LONGEST_LIST", 7)
     monkeypatch.setattr(pages_of_report, "SAMPLE_SIZE", 9)
-    monkeypatch.setattr(pages_of_report, "_MAX_LISTED", 2)
     folder = run(tmp_path / "run").resolve()
     for _ in range(2):  # from the pages of all rows, and from the files of the first report
         (folder / "summary.json").unlink()
@@ -320,10 +319,16 @@ def test_limited_pages_cover_failed_sampled_and_best_submissions(
         for part_number in range(4)
     ]
     assert row_counts == [7 + 1, 2 + 1, 7 + 1, 2 + 1]
-    assert (
-        "The first 2; 1 more are in the list of all submissions."
-        in (folder / "report" / name_problem_page("sum")).read_text()
-    )
+
+
+def test_problem_page_lists_first_500_submissions_of_a_model(tmp_path: Path) -> None:
+    first = submission("k000", row={"model": "otter", "generation": CODE})
+    row = result_row(first, SUM, result(first))
+    folder = write_run(tmp_path / "run", [row | {"key": f"k{number:03}"} for number in range(501)])
+    write_reports(folder, ReportOptions(pages=PageChoice.NONE))
+    page = (folder / "report" / name_problem_page("sum")).read_text()
+    assert "The first 500; 1 more are in the list of all submissions." in page
+    assert ">k000<" in page and ">k499<" in page and ">k500<" not in page
 
 
 def test_problem_page_counts_failures_of_each_test(finished: Path) -> None:

@@ -21,7 +21,7 @@ from ioi_eval.store.result_log import INDEX, ResultLog
 
 @pytest.fixture(autouse=True)
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Record the keys of rows that are read from results.jsonl. All runs count as large."""
+    """Record the keys of rows that are read from results.jsonl."""
     keys_read = list[str]()
 
     def reading(path: Path, kind: Any, *more: Any) -> Iterable[tuple[int, Any]]:
@@ -31,14 +31,14 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             yield position, head
 
     monkeypatch.setattr(result_log_module, "decode_lines", reading)
-    monkeypatch.setattr(result_log_module, "_MIN_INDEXED_BYTES", 1)
-    monkeypatch.setattr(result_log_module, "_FIRST_SAVE_BYTES", 1)
     return keys_read
 
 
 def of(key: str, **columns: Any) -> dict[str, Any]:
+    """Return a row. The row "a1" is so large that the index of its run is saved."""
     program = {"program_sha256": f"2:{key}", "problem_id": "sum", "compiler": "g++ 12"}
-    return row(key, **program, **columns)
+    large_text = {"text": "x" * (1 << 20)} if key == "a1" else {}
+    return row(key, **program, **large_text | columns)
 
 
 def write(folder: Path, *names: str, made_of: Fingerprint = MADE_OF) -> None:
@@ -215,6 +215,7 @@ def test_result_log_reads_the_same_with_and_without_its_index(
             )
 
     journal = ResultLog.open(folder, made_of())
+    journal.record_result(of("a1"))
     for action, number in steps:
         if action == "record":
             if f"k{number}" not in journal.done:
@@ -244,29 +245,35 @@ def test_result_log_reads_the_same_with_and_without_its_index(
 
 
 def test_superseded_result_is_readable_and_its_key_can_be_recorded_again(folder: Path) -> None:
-    write(folder, "a", "b")
+    write(folder, "a1", "b")
     with ResultLog.open(folder, MADE_OF) as journal:
-        journal.mark_superseded("a")
-        assert (journal.done, journal.superseded, journal.read_row("a")["key"]) == ({"b"}, {"a"}, "a")
-        reused_row = journal.find_result(of("a")["submission_sha256"], "sum")
-        assert reused_row is not None and reused_row["key"] == "a", "an equal submission may reuse the result"
+        journal.mark_superseded("a1")
+        assert (journal.done, journal.superseded, journal.read_row("a1")["key"]) == ({"b"}, {"a1"}, "a1")
+        reused_row = journal.find_result(of("a1")["submission_sha256"], "sum")
+        assert reused_row is not None and reused_row["key"] == "a1", (
+            "an equal submission may reuse the result"
+        )
         journal.start_run()
         assert (journal.done, journal.superseded) == ({"b"}, set())
-        journal.record_result(of("a") | {"problem_id": "tree"})
-        assert ([*journal.done], journal.find_problem_of_row("a"), journal.problems) == (
-            ["b", "a"],
+        journal.record_result(of("a1") | {"problem_id": "tree"})
+        assert ([*journal.done], journal.find_problem_of_row("a1"), journal.problems) == (
+            ["b", "a1"],
             "tree",
             {"sum", "tree"},
         )
-    assert keys(folder) == ["b", "a"]
+    assert keys(folder) == ["b", "a1"]
 
 
 def test_saved_index_excludes_rows_reused_from_other_runs(folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     write(other, "b1")
+    write(folder, "a2")
+    with (folder / "results.jsonl").open("ab") as stream:
+        stream.write(msgspec.json.encode(of("a1", text="x" * (16 << 20))) + b"\n")
     with ResultLog.open(folder, MADE_OF, reused_folders=[other]) as journal:
-        journal.record_result(of("a1"))
-        assert (folder / INDEX).exists()
+        assert not (folder / INDEX).exists()
+        journal.record_result(of("a3"))
+        assert (folder / INDEX).exists(), "a call saves it before its end"
         assert journal.find_result(of("b1")["submission_sha256"], "sum") is not None
     with ResultLog.open(folder, MADE_OF) as journal:
         assert journal.find_result(of("b1")["submission_sha256"], "sum") is None
@@ -274,8 +281,9 @@ def test_saved_index_excludes_rows_reused_from_other_runs(folder: Path, tmp_path
 
 def test_deleted_failure_is_not_restored_from_index(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF) as journal:
-        journal.record_failure(failure("a1"))
-        journal.record_result(of("a2"))
+        journal.record_failure(failure("a2"))
+        journal.record_result(of("a1"))
+    assert (folder / INDEX).exists()
     (folder / "failures.jsonl").write_bytes(b"")
     with ResultLog.open(folder, MADE_OF) as journal:
-        assert journal.failed == set() and journal.done == {"a2"}
+        assert journal.failed == set() and journal.done == {"a1"}

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_samples import RAN, TESTS, in_any_order, result, submission
 from runner_judges import MADE_OF, PROBLEMS, FakeJudge, rows, score, some
+from support.clocks import FastForwardClock
 from support.runs import ResultLog, RunSummary, read_failures, read_rows
 
 from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
 from ioi_eval.model.doing import BUILD, WAITS, mark_step_executing, track_step
 from ioi_eval.models import Problem, Reason, Submission, SubmissionResult, Verdict
-from ioi_eval.runs import runner
 from ioi_eval.runs.events import (
     Event,
     RunFinished,
@@ -61,10 +61,9 @@ async def test_concurrency_is_at_most_the_number_of_workers(tmp_path: Path, work
     assert judge.most == min(workers, 20)
 
 
-async def test_active_submissions_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "_PROGRESS_S", 0.0)
-    monkeypatch.setattr(runner, "_MAX_REPORTED", 2)
-    is_reported = asyncio.Event()
+async def test_active_submissions_are_reported(tmp_path: Path) -> None:
+    """Each second, and at most 30 of them by their keys."""
+    clock, is_reported = FastForwardClock(), asyncio.Event()
 
     class Slow(FakeJudge):
         async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
@@ -77,17 +76,22 @@ async def test_active_submissions_are_reported(tmp_path: Path, monkeypatch: pyte
             return await super().judge(problem, submission)
 
     def look(event: Event) -> None:
-        if isinstance(event, SubmissionsNow) and event.number == 3:
+        if isinstance(event, SubmissionsNow) and event.number == 31:
             reports.append(event)
             is_reported.set()
 
     reports = list[SubmissionsNow]()
     with ResultLog.open(tmp_path / "run", MADE_OF) as journal:
-        await judge_all(Slow(), PROBLEMS, some(3), journal, workers=3, on_event=look)
+        run = asyncio.create_task(judge_all(Slow(), PROBLEMS, some(31), journal, workers=31, on_event=look))
+        for _ in range(4):
+            await clock.advance(0.5)
+        assert reports
+        await run
     assert (reports[0].building, reports[0].builds_waiting) == (2, 1)
     assert [(active.key, active.step, active.where) for active in reports[0].longest] == [
         ("k000", BUILD, ""),
         ("k001", BUILD, "server k001"),
+        *((f"k{number:03}", WAITS, f"server k{number:03}") for number in range(2, 30)),
     ]
 
 
@@ -367,14 +371,22 @@ class Known(list[Submission]):
             yield sent
 
 
-async def test_only_first_rows_of_indexed_dump_are_read_before_judging(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only its first rows are read for the languages, so that a large dump's first job starts soon."""
-    monkeypatch.setattr(runner, "_LANGUAGE_SAMPLE", 3)
+async def test_only_first_rows_of_indexed_dump_are_read_before_judging(tmp_path: Path) -> None:
+    """Only 10,000 rows are read for the languages, so that a large dump's first job starts soon."""
+
+    async def stop(languages: object) -> None:
+        raise InputError("stopped before the first submission")
+
+    scanned = Known(some(10_010))
+    with pytest.raises(InputError, match="stopped before"):
+        await score(tmp_path / "run", FakeJudge(), scanned, check_languages=stop)
+    assert scanned.went == 10_000
+
+
+async def test_indexed_dump_is_read_twice_and_judged_once(tmp_path: Path) -> None:
     scanned = Known(some(20))
     summary, events = await score(tmp_path / "run", FakeJudge(), scanned)
-    assert scanned.went == 3 + 20 and summary.judged == 20
+    assert scanned.went == 20 + 20 and summary.judged == 20
     assert events[0] == RunStarted(total=20, skipped=0)
     second_summary, events = await score(tmp_path / "run", FakeJudge(), Known(some(25)))
     assert (second_summary.judged, second_summary.skipped) == (5, 20) and events[0] == RunStarted(
