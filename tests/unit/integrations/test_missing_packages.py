@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -45,7 +47,10 @@ def test_missing_package_at_import_names_the_extra(
 def test_message_names_installed_packages_that_need_another_mcp(
     monkeypatch: pytest.MonkeyPatch, installed: set[str], extra: str, end: str
 ) -> None:
-    monkeypatch.setattr(integrations, "_is_installed", lambda module: module in installed)
+    for name in ("mcp.server.mcpserver", "verifiers", "openenv", "eval_protocol"):
+        module = ModuleType(name)
+        module.__spec__ = ModuleSpec(name, None)
+        monkeypatch.setitem(sys.modules, name, module if name in installed else None)
     with pytest.raises(ExtraMissing) as caught, integrations.require_extra(extra):
         import_module("no_such_package")
     assert str(caught.value).endswith(end)

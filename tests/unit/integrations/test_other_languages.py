@@ -1,4 +1,7 @@
-"""A reward warns once if completions are in another language than its setting."""
+"""A reward warns once if completions are in another language than its setting.
+
+A process warns once of each pair of languages, so each test that expects a warning has its own pairs.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ import msgspec
 import pytest
 from reward_answers import RIGHT, TESTS
 
-from ioi_eval.integrations import other_languages
 from ioi_eval.integrations.other_languages import warn_of_other_language
 from ioi_eval.integrations.rewards import RewardOptions
 from ioi_eval.integrations.runtime import close_all
@@ -22,11 +24,6 @@ PYTHON = "print(2 * int(input()))"
 PROBLEM = Problem(id="double", limits=Limits.contest(1.0, 256 << 20))
 
 
-@pytest.fixture(autouse=True)
-def no_warning_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(other_languages, "_logged_pairs", set())
-
-
 @pytest.fixture
 def closing_reward_runtimes() -> Iterator[None]:
     yield
@@ -36,11 +33,11 @@ def closing_reward_runtimes() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("completion", "language", "other_language"),
     [
-        (f"```cpp\n{CPP}\n```", "python", "c++"),
-        (f"```\n{CPP}\n```", "python", "c++"),
-        (CPP, "python", "c++"),
-        (f"```python\n{PYTHON}\n```", "c++", "python"),
-        (f"```\n{PYTHON}\n```", "c++", "python"),
+        (f"```cpp\n{CPP}\n```", "java", "c++"),
+        (f"```\n{CPP}\n```", "go", "c++"),
+        (CPP, "rust", "c++"),
+        (f"```python\n{PYTHON}\n```", "java", "python"),
+        (f"```\n{PYTHON}\n```", "go", "python"),
     ],
 )
 def test_completions_in_another_language_are_logged_once(
@@ -68,7 +65,8 @@ def test_language_that_the_problem_refuses_is_not_logged(caplog: pytest.LogCaptu
 @pytest.mark.usefixtures("closing_reward_runtimes")
 def test_rewards_of_trainers_warn_of_another_language(caplog: pytest.LogCaptureFixture) -> None:
     completion = f"```cpp\n{CPP}\n```"
-    give = make_reward(RewardOptions(no_code=-1.0))
-    assert give(completions=[RIGHT, completion, completion], tests=[TESTS] * 3) == [1, -1, -1]
-    compute_score("any", completion, TESTS)
+    give, languages = make_reward(RewardOptions(no_code=-1.0)), ["python", "haskell", "haskell"]
+    rewards = give(completions=[RIGHT, completion, completion], tests=[TESTS] * 3, language=languages)
+    assert rewards == [1, -1, -1]
+    compute_score("any", completion, TESTS, {"language": "haskell"})
     assert sum("is in c++" in message for message in caplog.messages) == 1

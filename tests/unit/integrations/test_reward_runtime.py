@@ -9,7 +9,6 @@ import queue
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from ioi_eval.integrations.rewards import RewardMode, RewardOptions
 from ioi_eval.integrations.runtime import Runtime, Setup, close_all, runtime
 from ioi_eval.integrations.trl import make_reward
 from ioi_eval.integrations.verl import compute_score
+from ioi_eval.models import Job, JobResult
 from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.usefixtures("closing_reward_runtimes")
@@ -90,24 +90,23 @@ def answer_of_child() -> Any:
     return answer
 
 
-def test_forked_child_has_own_reward_runtime() -> None:
+def test_forked_child_has_own_reward_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, real = threading.Event(), EmbeddedEngine.execute
+
+    async def execute(engine: EmbeddedEngine, job: Job, check: Any = None) -> JobResult:
+        if not begun.is_set():  # the child must not use a lock that a thread of its parent may hold
+            begun.set()
+        return await real(engine, job, check)
+
+    monkeypatch.setattr(EmbeddedEngine, "execute", execute)
     slow = fenced("while True: pass")
     give = make_reward(RewardOptions(time_limit=0.5, mode=RewardMode.PASS_FAIL))
     with ThreadPoolExecutor(1) as pool:
         under_way = pool.submit(give, completions=[slow, RIGHT], tests=[TESTS] * 2)
-        while not (has_running_program(runtime()) or under_way.done()):
-            time.sleep(0.01)
+        assert begun.wait(60)
         assert answer_of_child() == (True, 1)
         assert under_way.result() == [0, 1]
     assert compute_score("apps", WRONG, TESTS) == 0
-
-
-def has_running_program(runtime_of_rewards: Runtime) -> bool:
-    """Return True if a program runs in its sandbox."""
-    assert runtime_of_rewards._opening is not None
-    embedded = runtime_of_rewards._opening.engine
-    assert isinstance(embedded, EmbeddedEngine)
-    return embedded._resources is not None and embedded._resources.slots._free_slots.qsize() < embedded.slots
 
 
 def test_interrupted_reward_call_is_cancelled() -> None:

@@ -10,7 +10,6 @@ import math
 import re
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from support.cached_lookups import script_with_known_tools
 from support.datasets import CasesError, Problems
 
 from ioi_eval.errors import InputError, IoiEvalError
-from ioi_eval.integrations import unjudged
 from ioi_eval.integrations.open_r1 import binary_code_reward, code_reward
 from ioi_eval.integrations.rewards import RewardMode, RewardOptions, reply_text
 from ioi_eval.integrations.runtime import Setup, close_all
@@ -339,12 +337,20 @@ MISSES = f"""
 from ioi_eval.integrations.runtime import Setup
 from ioi_eval.integrations.trl import make_reward
 from ioi_eval.integrations.verl import compute_score
+from ioi_eval.models import Blob, Problem, Subtask, Test
+from ioi_eval.problems import Problems
 from ioi_eval.testing import FakeEngine
 
-reward = make_reward(setup=Setup(engine=lambda store: FakeEngine()))
+setup = Setup(engine=lambda store: FakeEngine())
+reward = make_reward(setup=setup)
 for _ in range(3):
     assert reward(completions=[{RIGHT!r}] * 3, tests=["{{", {TESTS!r}, "no"]) == [None, 1, None]
 assert compute_score("apps", {RIGHT!r}, {TESTS!r}, {{"language": "klingon"}}) == 0
+test = Test(name="1", input=Blob.of("1"), answer=Blob.of("2"))
+problem = Problem(id="twice", tests=(test,), subtasks=(Subtask(name="all", points=1, tests=("1",)),))
+reward = make_reward(problems=Problems([problem]), setup=setup)
+names = {{"problem_id": ["nowhere", "twice"], "subtask": ["all", "9"]}}
+assert reward(completions=[{RIGHT!r}] * 2, **names) == [None, None]
 """
 
 
@@ -353,23 +359,14 @@ def test_unjudged_rows_are_logged_once_per_kind_and_counted(tmp_path: Path) -> N
     completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert completed.returncode == 0, completed.stderr
     reasons = re.findall(r"^a submission was not judged because of ([^:]+):", completed.stderr, re.M)
-    assert reasons == ["tests that cannot be read", "a row that cannot be judged"]
+    assert reasons == [
+        "tests that cannot be read",
+        "a row that cannot be judged",
+        "a row that names an unknown problem or subtask",
+    ]
     assert completed.stderr.splitlines()[-1] == (
-        "number of submissions that were not judged: 7 (6 because of tests that cannot be read, 1 because of"
-        " a row that cannot be judged)"
-    )
-
-
-@pytest.mark.parametrize("row", [{"problem_id": "nowhere"}, {"problem_id": "whole", "subtask": "9"}])
-def test_row_of_unknown_problem_or_subtask_is_counted_separately(
-    row: dict[str, Any], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(unjudged._unjudged_counter, "counts", Counter())
-    problem = msgspec.structs.replace(problem_with_subtasks(), id="whole")
-    give = make_reward(problems=Problems([problem]))
-    assert give(completions=[RIGHT], **{name: [value] for name, value in row.items()}) == [None]
-    assert [*unjudged._unjudged_counter.counts] == ["a row that names an unknown problem or subtask"], (
-        caplog.text
+        "number of submissions that were not judged: 9 (6 because of tests that cannot be read, 1 because of"
+        " a row that cannot be judged, 2 because of a row that names an unknown problem or subtask)"
     )
 
 
