@@ -7,6 +7,7 @@ import datetime
 import errno
 import gzip
 import hashlib
+import io
 import json
 import os
 import subprocess
@@ -22,11 +23,11 @@ from dump_rows import write_csv, write_json, write_jsonl, write_parquet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ioi_eval.benchmarks import row_files
 from ioi_eval.benchmarks.row_files import (
     hash_file_and_check_utf8,
     list_dump_files,
     list_non_dump_files,
+    read_json_elements,
     read_rows,
 )
 from ioi_eval.errors import InputError
@@ -203,13 +204,15 @@ def test_broken_file_is_input_error_with_line(
     ("damage", "message"), [(b"\xff", "not UTF-8"), (b"\0", "NUL"), (b"\xe2\x82", "not UTF-8")]
 )
 def test_non_utf8_file_is_input_error_with_line(
-    tmp_path: Path, name: str, damage: bytes, message: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, name: str, damage: bytes, message: str
 ) -> None:
-    monkeypatch.setattr(row_files, "_CHUNK", 7)  # damage and line breaks are on both sides of a piece
-    path = tmp_path / name
-    path.write_bytes("zwölf\n".encode() * 4 + b"here " + damage)
-    error = failing(path)
-    assert (error.row, message in str(error)) == (5, True)
+    """Also in a file that is read in several pieces, with the damage at the end of a piece."""
+    path, piece, word = tmp_path / name, 1 << 20, "zwölf\n".encode()
+    for size in (4 * len(word), piece, 2 * piece):
+        lines = (size - 6) // len(word)
+        path.write_bytes((word * lines + b"here").ljust(size - 1) + damage)
+        error = failing(path)
+        assert (error.row, message in str(error)) == (lines + 1, True), size
 
 
 @pytest.mark.parametrize("keep", [0, 3, 40, -1])
@@ -336,30 +339,35 @@ VALUES = st.recursive(
 OBJECTS = st.lists(st.dictionaries(TEXTS, VALUES, max_size=3), max_size=4)
 
 
-@settings(deadline=None)
-@given(rows=OBJECTS, chunk=st.integers(1, 30), indent=st.sampled_from([None, 0, 3]), ascii_only=st.booleans())
-def test_any_json_list_is_read_in_chunks_of_any_size(
-    tmp_path_factory: pytest.TempPathFactory, rows: Any, chunk: int, indent: int | None, ascii_only: bool
-) -> None:
-    path = tmp_path_factory.mktemp("list") / "x.json"
-    path.write_text(json.dumps(rows, indent=indent, ensure_ascii=ascii_only), newline="")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_files, "_CHUNK", chunk)
-        assert [row.columns for row in read_rows(path)] == rows
+class Pieces(io.StringIO):
+    """A stream that gives a few characters at a time, as a pipe may."""
+
+    def __init__(self, content: str, piece_length: int) -> None:
+        super().__init__(content)
+        self._piece_length = piece_length
+
+    def read(self, size: int | None = -1) -> str:
+        return super().read(self._piece_length)
 
 
 @settings(deadline=None)
-@given(rows=OBJECTS.filter(bool), chunk=st.integers(1, 30), cut=st.integers(1, 40))
-def test_any_truncated_json_list_is_refused(
-    tmp_path_factory: pytest.TempPathFactory, rows: Any, chunk: int, cut: int
+@given(
+    rows=OBJECTS, length=st.integers(1, 30), indent=st.sampled_from([None, 0, 3]), ascii_only=st.booleans()
+)
+def test_any_json_list_is_read_in_pieces_of_any_length(
+    rows: Any, length: int, indent: int | None, ascii_only: bool
 ) -> None:
-    path = tmp_path_factory.mktemp("list") / "x.json"
+    json_text = json.dumps(rows, indent=indent, ensure_ascii=ascii_only)
+    assert [element for _, element in read_json_elements(Pieces(json_text, length), "x")] == rows
+
+
+@settings(deadline=None)
+@given(rows=OBJECTS.filter(bool), length=st.integers(1, 30), cut=st.integers(1, 40))
+def test_any_truncated_json_list_is_refused(rows: Any, length: int, cut: int) -> None:
     json_text = json.dumps(rows)
-    path.write_text(json_text[: max(1, len(json_text) - cut)])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_files, "_CHUNK", chunk)
-        with pytest.raises(InputError):
-            list(read_rows(path))
+    truncated = Pieces(json_text[: max(1, len(json_text) - cut)], length)
+    with pytest.raises(InputError):
+        list(read_json_elements(truncated, "x"))
 
 
 CELLS = st.text(alphabet="ab ,\"'\n\ré", max_size=10)

@@ -40,7 +40,8 @@ def error(request: pytest.FixtureRequest) -> Exception:
 
 @pytest.fixture
 def reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "_find_hub_connection_error", lambda: None)
+    answering = SimpleNamespace(head=lambda *_, **__: None)
+    monkeypatch.setattr(huggingface_hub, "get_session", lambda: answering)
 
 
 def failing(error: Exception) -> Any:
@@ -48,6 +49,11 @@ def failing(error: Exception) -> Any:
         raise error
 
     return fail
+
+
+def refuse_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    refusing = SimpleNamespace(head=failing(ConnectionError("refused")))
+    monkeypatch.setattr(huggingface_hub, "get_session", lambda: refusing)
 
 
 @pytest.mark.usefixtures("reached")
@@ -97,7 +103,7 @@ def test_offline_setting_of_the_hub_client_is_restored(
     """Also if it changed while the hub was unreachable, and with concurrent calls."""
     client, datasets_config = huggingface_hub.constants, datasets.config
     monkeypatch.setattr(datasets_config, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(hub, "_find_hub_connection_error", lambda: "nobody")
+    refuse_connections(monkeypatch)
     inside, finished = threading.Event(), threading.Event()
     finished_before = []
 
@@ -140,7 +146,7 @@ def test_unreachable_hub_is_not_a_missing_dataset_if_its_port_contains_404(
     monkeypatch: pytest.MonkeyPatch, pauses: list[float]
 ) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:40463")
-    monkeypatch.setattr(hub, "_find_hub_connection_error", lambda: "refused")
+    refuse_connections(monkeypatch)
     with pytest.raises(InputError, match=r"cannot be loaded .http://127.0.0.1:40463 cannot be reached"):
         find_dumps(["me/x"])
 
@@ -155,7 +161,8 @@ def test_hub_connection_is_tried_several_times(monkeypatch: pytest.MonkeyPatch, 
 
     monkeypatch.setattr(hub, "HUB", msgspec.structs.replace(HUB, seconds=60.0))
     monkeypatch.setattr(huggingface_hub, "get_session", lambda: SimpleNamespace(head=head))
-    assert hub._find_hub_connection_error() is None
+    with hub.connect_to_hub("me/x"):
+        assert not huggingface_hub.constants.HF_HUB_OFFLINE
     assert len(pauses) == 2 and answers == []
 
 
@@ -163,7 +170,10 @@ def test_slow_answer_of_hub_is_no_connection_error(
     monkeypatch: pytest.MonkeyPatch, pauses: list[float]
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        monkeypatch.setattr(hub, "_CONNECT_TIMEOUT_S", 0.05)
+        client_head = huggingface_hub.get_session().head
+        impatient = SimpleNamespace(head=lambda url, timeout: client_head(url, timeout=timeout / 160))
+        monkeypatch.setattr(huggingface_hub, "get_session", lambda: impatient)
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", url)
-        assert hub._find_hub_connection_error() is None
+        with hub.connect_to_hub("me/x"):
+            assert not huggingface_hub.constants.HF_HUB_OFFLINE

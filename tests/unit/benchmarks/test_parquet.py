@@ -180,12 +180,12 @@ def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[
     """Record the child processes that a test starts. All must exit before the test returns."""
     started = list[subprocess.Popen[bytes]]()
 
-    def start() -> subprocess.Popen[bytes]:
-        started.append(real())
+    def start(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(real(*arguments, **options))
         return started[-1]
 
-    real = parquet._start_child
-    monkeypatch.setattr(parquet, "_start_child", start)
+    real = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", start)
     parquet._kill_idle_children()
     yield started
     parquet._kill_idle_children()
@@ -211,7 +211,7 @@ def test_exited_parquet_child_process_is_replaced(
     ended.wait()
     parquet._idle.append(ended)
     assert len(names(write(tmp_path / "rows.parquet", MB))) == ROWS
-    assert parquet._idle == children and len(children) == 1
+    assert children[0] is ended and parquet._idle == children[1:] and len(children) == 2
 
 
 def test_abandoned_parquet_reading_kills_child_process(

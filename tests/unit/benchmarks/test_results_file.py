@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ioi_eval.benchmarks import exports
 from ioi_eval.benchmarks.exports import check_results_path, write_results
 from ioi_eval.errors import InputError
 
@@ -60,13 +59,12 @@ def test_results_table_columns_have_types_of_values(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("size", [1, 500])
-def test_mixed_result_values_become_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(exports, "_BATCH_ROWS", size)
-    rows = [{"id": 1, "empty": {}}, {"id": "b", "empty": {}}, {"id": [3], "empty": None}]
-    stored_rows = table(tmp_path, rows)
-    assert [row["id"] for row in stored_rows] == ["1", "b", "[3]"]
-    assert [row["empty"] for row in stored_rows] == ["{}", "{}", None]
+@pytest.mark.parametrize("times", [1, 500], ids=["in a row group", "in a row group each"])
+def test_mixed_result_values_become_json(tmp_path: Path, times: int) -> None:
+    mixed_rows = [{"id": 1, "empty": {}}, {"id": "b", "empty": {}}, {"id": [3], "empty": None}]
+    stored_rows = table(tmp_path, [row for row in mixed_rows for _ in range(times)])
+    assert [row["id"] for row in stored_rows[::times]] == ["1", "b", "[3]"]
+    assert [row["empty"] for row in stored_rows[::times]] == ["{}", "{}", None]
 
 
 values = st.recursive(
