@@ -21,7 +21,7 @@ import httpx
 import msgspec
 import pytest
 from requirements import skip_or_fail_in_ci
-from support.clocks import Clock
+from support.clocks import Clock, FastForwardClock
 from support.command_line import CommandLine
 from support.waiting import until
 from support.warm_command import WarmCommand
@@ -40,7 +40,6 @@ try:
     from mcp import Client, MCPError, StdioServerParameters, stdio_client
     from mcp.client.streamable_http import streamable_http_client
 
-    from ioi_eval.plugins.contest import mcp
     from ioi_eval.plugins.contest.mcp import make_contest_mcp_server, serving, start_stdin_forwarding
 except ModuleNotFoundError:
     skip_or_fail_in_ci("mcp")
@@ -184,18 +183,19 @@ async def test_long_statement_is_read_in_parts(letter: str) -> None:
         assert len(resource_content.text) < 100_000 and call in resource_content.text
 
 
-async def test_mcp_client_gets_progress_while_submission_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp, "_REPORT_INTERVAL_S", 0.01)
-    engine, told_twice = HeldEngine("run"), asyncio.Event()
+async def test_mcp_client_gets_progress_while_submission_is_judged() -> None:
+    engine, reports, clock = HeldEngine("run"), asyncio.Queue[float](), FastForwardClock()
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
-        if progress >= 2:
-            told_twice.set()
+        reports.put_nowait(progress)
 
     async with served(engine=engine) as address, client(address, TOKENS["otter"]) as otter:
         program = {"problem": "sum", "code": CODE}
         call = asyncio.create_task(otter.call_tool("submit", program, progress_callback=note))
-        await told_twice.wait()
+        await engine.reached.wait()
+        for number in (1, 2):
+            await clock.advance(5.5)
+            assert await reports.get() == number
         assert not call.done()
         engine.go.set()
         assert not (await call).is_error

@@ -13,12 +13,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from support.clocks import FastForwardClock
 from support.engines import fake_capabilities
 from support.waiting import until
 from support.warm_command import warm_command
 
 from ioi_eval import InputError, Results, load_problems
-from ioi_eval.plugins.contest import Feedback, RefusedCall, Rules, UnjudgedCall, hosting, open_contest
+from ioi_eval.plugins.contest import Feedback, RefusedCall, Rules, UnjudgedCall, open_contest
 from ioi_eval.runs import RunOptions
 from ioi_eval.store.folder import read_progress, read_rows
 from ioi_eval.store.resources import examples_folder
@@ -321,11 +322,8 @@ async def test_contest_is_not_reopened_without_the_problem_of_a_pending_submissi
             pass
 
 
-async def test_progress_file_shows_running_submissions_and_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hosting, "_PROGRESS_INTERVAL_S", 0.0)
-    engine = FakeEngine(delay=3600)
+async def test_progress_file_shows_running_submissions_and_the_end(tmp_path: Path) -> None:
+    engine, clock = FakeEngine(delay=3600), FastForwardClock()
     async with open_contest(SOURCE, out=tmp_path, engine=engine) as contest:
         call = asyncio.create_task(contest.session("otter").submit("lanterns", "right"))
 
@@ -333,6 +331,8 @@ async def test_progress_file_shows_running_submissions_and_the_end(
             progress = read_progress(tmp_path)
             return progress is not None and progress.under_way == 1
 
+        await until(lambda: contest.under_way)
+        await clock.advance(1.1)
         await until(shown)
         progress = read_progress(tmp_path)
         assert progress is not None and [submission.key for submission in progress.submissions] == [
