@@ -8,13 +8,12 @@ import itertools
 import pytest
 from support.waiting import until
 
-from ioi_eval.plugins.sandbox_fusion import programs as unanswered
 from ioi_eval.plugins.sandbox_fusion.programs import UnansweredRequests
 from ioi_eval.server.queue import RequestQueue, ResultPending
 
 
-async def test_uncollected_replies_are_evicted_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unanswered, "_MAX_ANSWER_BYTES", 10)
+async def test_uncollected_replies_are_evicted_for_newer_ones() -> None:
+    sizes = {"a": 40 << 20, "b": 41 << 20}  # bytes; one reply is within the limit, both are not
     queue, pending, go, begun = (
         RequestQueue(slots=1, max_waiting=9, max_bytes=1),
         UnansweredRequests(),
@@ -26,7 +25,7 @@ async def test_uncollected_replies_are_evicted_for_newer_ones(monkeypatch: pytes
         async def work() -> bytes:
             begun.append(key)
             await go.wait()
-            return key.encode() * 6
+            return bytes(sizes[key])
 
         with queue.enter() as entry:
             return await pending.wait_for_reply(key, work, entry, seconds)
@@ -35,12 +34,12 @@ async def test_uncollected_replies_are_evicted_for_newer_ones(monkeypatch: pytes
         with pytest.raises(ResultPending):
             await answer(key, 0.01)
     go.set()
-    await until(lambda: not queue._entries)
-    assert [await answer(key, 60) for key in "ba"] == [b"b" * 6, b"a" * 6]
+    await until(lambda: not queue.waiting_count)
+    assert [len(await answer(key, 60)) for key in "ba"] == [sizes["b"], sizes["a"]]
     assert begun == ["a", "b", "a"], (
         "the reply to `a` is evicted and computed again, the reply to `b` is stored"
     )
-    assert not queue._entries
+    assert not queue.waiting_count
 
 
 async def test_equal_requests_are_answered_in_order_of_arrival() -> None:

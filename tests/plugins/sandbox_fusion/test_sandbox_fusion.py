@@ -174,12 +174,22 @@ async def test_unsupported_language_or_file_name_is_status_sandbox_error(
     assert reply["status"] == "SandboxError" and message in reply["message"]
 
 
+async def until_worker_has(call: Caller, *, running: int, waiting: int) -> None:
+    """Wait until the worker has these numbers of requests with and without a slot."""
+    for _ in range(2000):
+        counts = await call.counts()
+        if (counts["ioi_eval_jobs_running"], counts["ioi_eval_jobs_queued"]) == (running, waiting):
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"the worker does not have {running} running and {waiting} waiting requests")
+
+
 async def test_request_without_free_slot_waits_and_then_gets_504(
     server: Server, call: Caller, options: ServerOptions
 ) -> None:
     """SandboxFusion's clients retry only after 504, up to three times."""
     jobs = [asyncio.create_task(call.run("sleep 1000")) for _ in range(1 + options.queue)]
-    await until(lambda: len(server._queue._entries) == len(jobs))
+    await until_worker_has(call, running=1, waiting=options.queue)
     clock = FastForwardClock()
     for _ in range(2):
         late = asyncio.create_task(post(call, "print(1)"))
@@ -211,22 +221,18 @@ async def test_request_retried_after_504_keeps_its_queue_position(engine: Embedd
         call, clock = Caller(session), FastForwardClock()
         running = asyncio.create_task(call.run("sleep 1000"))
         await until(lambda: server.running_count == 1)
-        for _ in range(2):
+        for visits in (1, 2):
             late = asyncio.create_task(post(call, "print(1)"))
-            await until(
-                lambda: (
-                    len(server._queue._entries) == 2 + any(entry.is_away for entry in server._queue._entries)
-                )
-            )
+            await until_worker_has(call, running=1, waiting=visits)
             await clock.advance(9.0)
             assert not late.done()
             await clock.advance(3.1)
             status, reply = await late
             assert status == 504 and "this request keeps its place" in reply["message"]
         behind = asyncio.create_task(run(call, "import time; time.sleep(1000)"))
-        await until(lambda: len(server._queue._entries) == 3)
+        await until_worker_has(call, running=1, waiting=2)
         late = asyncio.create_task(post(call, "print(1)"))
-        await until(lambda: len(server._queue._entries) == 4)
+        await until_worker_has(call, running=1, waiting=3)
         running.cancel()
         status, reply = await late
         assert (status, reply["run_result"]["stdout"]) == (200, "1\n") and not behind.done()
@@ -241,8 +247,7 @@ async def test_request_is_dropped_if_its_client_does_not_return(server: Server, 
     await clock.advance(70.1)
     assert (await late)[0] == 504 and server.running_count == 1
     await clock.advance(10.0)
-    await until(lambda: server.running_count == 0)
-    assert not server._queue._entries
+    await until_worker_has(call, running=0, waiting=0)
 
 
 @pytest.mark.parametrize("fields", [{}, {"language": "cpp", "code": DOUBLE_CPP, "compile_timeout": 60}])
@@ -309,9 +314,10 @@ async def test_build_continues_after_its_client_disconnects(engine: EmbeddedEngi
         call = Caller(session)
         for visits in (1, 2):
             gone = asyncio.create_task(post(call, **request_fields, stdin="7"))
-            await until(lambda visits=visits: (held_engine.begun, len(server._queue._entries)) == (1, visits))
+            await until_worker_has(call, running=1, waiting=visits - 1)
+            await until(lambda: held_engine.begun == 1)
             gone.cancel()
-            await until(lambda: (server.running_count, len(server._queue._entries)) == (1, 1))
+            await until_worker_has(call, running=1, waiting=0)
         held_engine.let_go.set()
         await until(lambda: (server.running_count, held_engine.ran) == (0, [("submission",)]))
         for stdin, printed in (("7", "21\n"), ("5", "15\n")):
@@ -345,16 +351,16 @@ async def test_build_ends_if_no_client_returns(engine: EmbeddedEngine) -> None:
         request_fields = {"code": DOUBLE_CPP, "language": "cpp", "compile_timeout": 60, "stdin": "21"}
         for visits in (1, 2):  # the second visit is in time
             gone = asyncio.create_task(post(call, **request_fields))
-            await until(lambda visits=visits: (held_engine.begun, len(server._queue._entries)) == (1, visits))
+            await until_worker_has(call, running=1, waiting=visits - 1)
+            await until(lambda: held_engine.begun == 1)
             await asyncio.sleep(0)
             gone.cancel()
-            await until(lambda: len(server._queue._entries) == 1)
+            await until_worker_has(call, running=1, waiting=0)
             await clock.advance(6.0)
             assert (held_engine.ended, server.running_count) == (0, 1)
         await clock.advance(6.0)
-        await until(
-            lambda: (held_engine.ended, server.running_count, len(server._queue._entries)) == (1, 0, 0)
-        )
+        await until_worker_has(call, running=0, waiting=0)
+        assert held_engine.ended == 1
         held_engine.let_go.set()
         assert (await run(call, **request_fields))["run_result"]["stdout"] == "42\n"
 
@@ -370,7 +376,7 @@ async def test_queue_time_of_compiled_program_is_counted_once(engine: EmbeddedEn
         first = asyncio.create_task(post(call, "print(1)"))
         await until(lambda: held_engine.begun == 1)
         second = asyncio.create_task(run(call, DOUBLE_CPP, language="cpp", stdin="1", compile_timeout=60))
-        await until(lambda: server._queue.waiting_count == 1)
+        await until_worker_has(call, running=1, waiting=1)
         began = time.monotonic()
         await asyncio.sleep(0.05)
         waited = time.monotonic() - began
@@ -390,8 +396,8 @@ async def test_request_waiting_for_a_shared_build_uses_no_slot(engine: EmbeddedE
     ):
         request_fields = {"code": DOUBLE_CPP, "language": "cpp", "compile_timeout": 60}
         two = [asyncio.create_task(run(Caller(session), **request_fields, stdin=stdin)) for stdin in "12"]
-        await until(lambda: (held_engine.begun, len(server._queue._entries)) == (1, 2))
-        assert server.running_count == 1
+        await until_worker_has(Caller(session), running=1, waiting=1)
+        await until(lambda: held_engine.begun == 1)
         held_engine.let_go.set()
         assert [reply["run_result"]["stdout"] for reply in await asyncio.gather(*two)] == ["2\n", "4\n"]
         assert held_engine.ran == [("submission",), (), ()]
@@ -408,7 +414,7 @@ async def test_endless_loop_after_long_queueing_is_time_limit_exceeded(
     running = asyncio.create_task(call.run("sleep 1000"))
     await until(lambda: server.running_count == 1)
     waiting = asyncio.create_task(post(call, endless, run_timeout=0.3))
-    await until(lambda: len(server._queue._entries) == 2)
+    await until_worker_has(call, running=1, waiting=1)
     await FastForwardClock().advance(7.0)
     running.cancel()
     status, reply = await waiting
