@@ -11,8 +11,9 @@ import pytest
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Store
 from ioi_eval.cli.options import EngineOptions
+from ioi_eval.engines import embedded
 from ioi_eval.engines.registry import EngineChoice, JobAndTrustedEngines, open_engine
-from ioi_eval.errors import InputError
+from ioi_eval.errors import EngineUnavailable, InputError
 from ioi_eval.integrations.eval_protocol import Execution
 from ioi_eval.integrations.lm_eval import CodeEval
 from ioi_eval.integrations.runtime import Setup
@@ -46,7 +47,8 @@ def reward_of_verl(store: Store, engine: str | None) -> JobAndTrustedEngines:
 
 
 def reward_of_trl(store: Store, engine: str | None) -> JobAndTrustedEngines:
-    return make_reward(engine=engine)._rewards.setup.open_engines(store)
+    give = make_reward(engine=engine)
+    return setup_of(lambda: give(completions=["", ""], tests=["", ""])).open_engines(store)
 
 
 def evaluator_of_apps(store: Store, engine: str | None, **options: Any) -> JobAndTrustedEngines:
@@ -54,7 +56,31 @@ def evaluator_of_apps(store: Store, engine: str | None, **options: Any) -> JobAn
 
 
 def metric_of_lm_eval(store: Store, engine: str | None, **options: Any) -> JobAndTrustedEngines:
-    return CodeEval(Setup(engine=engine, **options))._setup.open_engines(store)
+    metric = CodeEval(Setup(engine=engine, **options))
+    return setup_of(lambda: metric.compute(predictions=[], references=[])).open_engines(store)
+
+
+def setup_of(call: Callable[[], object]) -> Setup:
+    """Return the setup whose engines a call opens. The call fails."""
+    setups = list[Setup]()
+
+    def open_engines(setup: Setup, _: Store) -> JobAndTrustedEngines:
+        setups.append(setup)
+        raise EngineUnavailable("no engine for this call")
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(EngineUnavailable):
+        patch.setattr(Setup, "open_engines", open_engines)
+        call()
+    (setup,) = setups
+    return setup
+
+
+class LocalEngine(EmbeddedEngine):
+    """An engine of this machine that stores the interpreter with which it was created."""
+
+    def __init__(self, *, python: str, **options: Any) -> None:
+        super().__init__(python=python, **options)
+        self.python = python
 
 
 DOORS = [command_line, library, integration]
@@ -62,7 +88,7 @@ EVERY = [*DOORS, evaluator_of_apps, metric_of_lm_eval, reward_of_verl, reward_of
 
 
 @pytest.fixture(autouse=True)
-def quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def quiet_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     names = (
         "PISTON_ENDPOINTS",
         "IOI_EVAL_PYTHON",
@@ -73,7 +99,9 @@ def quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     for name in names:
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("IOI_EVAL_CACHE", str(tmp_path))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(CORES)))
+    monkeypatch.setattr(embedded, "EmbeddedEngine", LocalEngine)
 
 
 @pytest.fixture
@@ -81,15 +109,15 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path)
 
 
-def local_choice(opening: JobAndTrustedEngines) -> EmbeddedEngine:
-    assert isinstance(opening.engine, EmbeddedEngine) and opening.trusted is None
+def local_choice(opening: JobAndTrustedEngines) -> LocalEngine:
+    assert isinstance(opening.engine, LocalEngine) and opening.trusted is None
     return opening.engine
 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_python_option_selects_interpreter(door: Door, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IOI_EVAL_PYTHON", "/opt/variable")
-    assert local_choice(door(store, "embedded", python="/opt/other"))._python == "/opt/other"
+    assert local_choice(door(store, "embedded", python="/opt/other")).python == "/opt/other"
 
 
 @pytest.mark.parametrize("engine", [None, "embedded"])
@@ -98,22 +126,22 @@ def test_python_variable_selects_interpreter(
     door: Door, engine: str | None, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("IOI_EVAL_PYTHON", " /opt/variable ")
-    assert local_choice(door(store, engine))._python == "/opt/variable"
+    assert local_choice(door(store, engine)).python == "/opt/variable"
 
 
 @pytest.mark.parametrize("engine", [None, "embedded"])
 @pytest.mark.parametrize("door", EVERY)
 def test_caller_interpreter_is_default(door: Door, engine: str | None, store: Store) -> None:
-    assert local_choice(door(store, engine))._python == "caller"
+    assert local_choice(door(store, engine)).python == "caller"
 
 
 @pytest.mark.parametrize("door", [evaluator_of_apps, metric_of_lm_eval])
 def test_python_option_overrides_caller_and_variable(
     door: Door, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert local_choice(door(store, None, python="/opt/other"))._python == "/opt/other"
+    assert local_choice(door(store, None, python="/opt/other")).python == "/opt/other"
     monkeypatch.setenv("IOI_EVAL_PYTHON", "/opt/variable")
-    assert local_choice(door(store, None, python="/opt/other"))._python == "/opt/other"
+    assert local_choice(door(store, None, python="/opt/other")).python == "/opt/other"
 
 
 @pytest.mark.parametrize("engine", [None, "embedded"])
@@ -157,7 +185,7 @@ def test_engine_choice_ignores_environment_variables(store: Store, monkeypatch: 
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
     monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:2000")
     engine = local_choice(open_engine(EngineChoice(python="/opt/other"), store))
-    assert (engine._python, engine.slots) == ("/opt/other", CORES)
+    assert (engine.python, engine.slots) == ("/opt/other", CORES)
 
 
 @pytest.mark.parametrize("door", DOORS)
