@@ -7,13 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.stub_server import StubReply, StubRequest, chat_reply, model_server
 
 pytest.importorskip("verifiers", reason="verifiers is not installed")
 
@@ -81,49 +79,18 @@ class Looping(vf.Harness[vf.HarnessConfig]):
 """
 
 
-class Model(BaseHTTPRequestHandler):
-    """A model that calls the tools of a prompt's script, one per reply."""
-
-    seen: list[dict[str, Any]]
-
-    def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.seen.append(request)
-        first = str(request["messages"][0]["content"])
-        script = next(calls for keyword, calls in SCRIPTS.items() if keyword in first)
-        turn = sum(chat_message["role"] == "assistant" for chat_message in request["messages"])
-        message: dict[str, Any] = {"role": "assistant", "content": "I give up."}
-        if turn < len(script):
-            name, arguments = script[turn]
-            function = {"name": name, "arguments": json.dumps(arguments)}
-            call = {"id": f"call-{turn}", "type": "function", "function": function}
-            message = {"role": "assistant", "content": None, "tool_calls": [call]}
-        choice = {
-            "index": 0,
-            "finish_reason": "tool_calls" if turn < len(script) else "stop",
-            "message": message,
-        }
-        usage = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
-        answer = {"id": "1", "object": "chat.completion", "created": 1, "model": "m"}
-        body = json.dumps({**answer, "choices": [choice], "usage": usage}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def model() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    requests: list[dict[str, Any]] = []
-    handler = type("Told", (Model,), {"seen": requests})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/v1", requests
-        server.shutdown()
+def reply(request: StubRequest) -> StubReply:
+    """Call the tools of a prompt's script, one per reply."""
+    messages = request.body["messages"]
+    script = next(calls for keyword, calls in SCRIPTS.items() if keyword in str(messages[0]["content"]))
+    turn = sum(chat_message["role"] == "assistant" for chat_message in messages)
+    usage = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+    if turn >= len(script):
+        return chat_reply("I give up.", usage=usage)
+    name, arguments = script[turn]
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    call = {"id": f"call-{turn}", "type": "function", "function": function}
+    return chat_reply(None, stop="tool_calls", usage=usage, tool_calls=[call])
 
 
 def message_of(requests: list[dict[str, Any]], number: int) -> str:
@@ -137,28 +104,27 @@ def message_of(requests: list[dict[str, Any]], number: int) -> str:
     raise AssertionError(f"call {number} was not answered")
 
 
-def test_verifiers_rollout_runs_tests_and_submits_until_full_marks(
-    tmp_path: Path, model: tuple[str, list[dict[str, Any]]]
-) -> None:
-    url, requests = model
+def test_verifiers_rollout_runs_tests_and_submits_until_full_marks(tmp_path: Path) -> None:
     for name in ("tide", "threes"):
         shutil.copytree(PACKAGES / name, tmp_path / "packages" / name)
     (tmp_path / "packages" / "threes" / "checker" / "checker.cpp").write_text("no program\n")
     (tmp_path / "contest_tasks.py").write_text(MODULE)
     rules = json.dumps({"submissions": 5})
     task = ("--env.taskset.task.source", str(tmp_path / "packages"), "--env.taskset.task.options", rules)
-    client = ("--client.base-url", url, "--client.api-key-var", "KEY", "--model", "m")
-    output = ("--no-push", "--no-rich", "--output-dir", "out", "--run.name", "run")
-    command = [Path(sys.executable).with_name("vf-eval"), "contest_tasks", *task, *client, *output]
-    completed = subprocess.run(
-        [*map(str, command), "--env.agent.runtime.type", "subprocess"],
-        cwd=tmp_path,
-        env={**os.environ, "KEY": "word", "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=LONGEST,
-    )
+    with model_server(reply) as model:
+        client = ("--client.base-url", model.url, "--client.api-key-var", "KEY", "--model", "m")
+        output = ("--no-push", "--no-rich", "--output-dir", "out", "--run.name", "run")
+        command = [Path(sys.executable).with_name("vf-eval"), "contest_tasks", *task, *client, *output]
+        completed = subprocess.run(
+            [*map(str, command), "--env.agent.runtime.type", "subprocess"],
+            cwd=tmp_path,
+            env={**os.environ, "KEY": "word", "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LONGEST,
+        )
+    requests = [request.body for request in model.asked]
     assert completed.returncode == 0, completed.stdout[-3000:] + completed.stderr[-3000:]
     lines = (tmp_path / "out" / "run" / "traces.jsonl").read_text().splitlines()
     traces = {trace["task"]["data"]["id"]: trace for line in lines for trace in json.loads(line)["traces"]}

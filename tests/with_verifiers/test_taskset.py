@@ -7,13 +7,12 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.stub_server import StubReply, StubRequest, chat_reply, model_server
 
 pytest.importorskip("verifiers", reason="verifiers is not installed")
 
@@ -54,33 +53,17 @@ def source(problem: str, name: str) -> str:
     return (folder / name if name else sorted((folder / "correct").glob("*.cpp"))[0]).read_text()
 
 
-class Model(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        request_text = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        program = source(
-            *next(reply_program for keyword, reply_program in REPLIES.items() if keyword in request_text)
-        )
-        message = {"role": "assistant", "content": f"Here it is.\n\n```cpp\n{program}```\n"}
-        usage = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
-        choice = {"index": 0, "finish_reason": "stop", "message": message}
-        answer = {"id": "1", "object": "chat.completion", "created": 1, "model": "m"}
-        body = json.dumps({**answer, "choices": [choice], "usage": usage}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
+def reply(request: StubRequest) -> StubReply:
+    prompt = request.content.decode()
+    program = source(*next(reply_program for keyword, reply_program in REPLIES.items() if keyword in prompt))
+    usage = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+    return chat_reply(f"Here it is.\n\n```cpp\n{program}```\n", usage=usage)
 
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Model) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-        server.shutdown()
+    with model_server(reply) as server:
+        yield server.url
 
 
 @pytest.fixture(scope="module")
