@@ -12,11 +12,11 @@ import hashlib
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
 from aiohttp import web
+from support.loopback import serve_on_loopback
 from support.piston_protocol import ServerRuntime, decode_request, encode_result, encode_runtimes
 
 from ioi_eval import Engine
@@ -80,15 +80,9 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     async def start(self, *, elsewhere: bool = False) -> None:
-        application = web.Application(client_max_size=0)
-        application.router.add_get("/api/v2/runtimes", self._runtimes)
-        application.router.add_post("/api/v2/execute", self._execute)
         self.dying = asyncio.Event()
-        self._runner = web.AppRunner(application, shutdown_timeout=0.0, handler_cancellation=True)
-        await self._runner.setup()
-        port = 0 if elsewhere else self.port
-        await web.TCPSite(self._runner, "127.0.0.1", port, reuse_address=True).start()
-        self.port = self._runner.addresses[0][1]
+        routes = web.get("/api/v2/runtimes", self._runtimes), web.post("/api/v2/execute", self._execute)
+        self._runner, self.port = await serve_on_loopback(*routes, port=0 if elsewhere else self.port)
 
     async def die(self) -> None:
         """Kill the server while jobs run."""
@@ -105,9 +99,7 @@ class Server:
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.die()
 
     async def _runtimes(self, request: web.Request) -> web.Response:

@@ -17,10 +17,10 @@ import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
+from support.loopback import serve_on_loopback
 from support.piston_protocol import (
     RefusedRequest,
     ServerRuntime,
@@ -46,24 +46,16 @@ class OldServer:
     def __init__(self, *, run_timeout: int = 120_000, output: int = 16 << 20, path: str = _PATH) -> None:
         self._limits, self._output, self._path = {"run_timeout": run_timeout}, output, path
         self._numbers = itertools.count(_FIRST_USER)
-        self._runner: web.AppRunner | None = None
         self.users: list[int] = []
         self.url = ""
 
     async def __aenter__(self) -> Self:
-        application = web.Application(client_max_size=1 << 30)
-        application.router.add_get("/api/v2/runtimes", self._runtimes)
-        application.router.add_post("/api/v2/execute", self._execute)
-        self._runner = web.AppRunner(application, shutdown_timeout=0.1, handler_cancellation=True)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        routes = web.get("/api/v2/runtimes", self._runtimes), web.post("/api/v2/execute", self._execute)
+        self._runner, port = await serve_on_loopback(*routes)
+        self.url = f"http://127.0.0.1:{port}"
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._runner is not None
+    async def __aexit__(self, *error: object) -> None:
         await self._runner.cleanup()
 
     async def _runtimes(self, request: web.Request) -> web.Response:

@@ -15,6 +15,7 @@ import httpx
 import pytest
 from aiohttp import web
 from support.command_line import BROKEN, RIGHT, WRONG, results
+from support.loopback import serve_on_loopback
 
 PROGRAMS = {"right": RIGHT, "wrong": WRONG, "broken": BROKEN}
 
@@ -24,7 +25,6 @@ class PartOf:
 
     def __init__(self, url: str, *runtimes: str) -> None:
         self._real, self._runtimes = url, {*runtimes}
-        self.executed = 0
         self._loop, self._begun = asyncio.new_event_loop(), threading.Event()
         self.url = ""
         self._thread = threading.Thread(target=self._serve)
@@ -42,19 +42,13 @@ class PartOf:
         self._loop.close()
 
     async def _start(self) -> None:
-        application = web.Application(client_max_size=0)
-        application.router.add_route("*", "/{path:.*}", self._passed_on)
-        self._runner = web.AppRunner(application)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        self.url = "http://127.0.0.1:{1}".format(*self._runner.addresses[0])
+        self._runner, port = await serve_on_loopback(web.route("*", "/{path:.*}", self._passed_on))
+        self.url = f"http://127.0.0.1:{port}"
         self._begun.set()
 
     async def _passed_on(self, request: web.Request) -> web.Response:
         body = await request.read()
         if request.path.endswith("/execute"):
-            self.executed += 1
             request_fields = json.loads(body) if request.headers.get("Content-Encoding") is None else {}
             if request_fields.get("language", "bash") not in {*self._runtimes, "bash"}:
                 return web.json_response(

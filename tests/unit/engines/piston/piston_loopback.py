@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
+from support.loopback import serve_on_loopback
 from support.piston_protocol import (
     RefusedRequest,
     ServerRuntime,
@@ -91,36 +91,24 @@ class Loopback:
     `runtimes_status` may be changed.
     """
 
-    def __init__(self, answer: Answer = fine, *, port: int = 0, moved: str = "") -> None:
+    def __init__(self, answer: Answer = fine, *, moved: str = "") -> None:
         """Start with a reply. `moved` is the address to which the server redirects requests for runtimes."""
-        self.answer, self._port, self._moved = answer, port, moved
+        self.answer, self._moved, self.url = answer, moved, ""
         self.executed: list[Job] = []
         self.headers: list[dict[str, str]] = []
         self.at_once = self.most_at_once = 0
         self.asked = 0  # number of requests for runtimes
         self.runtimes_status = 200
         self.closing = asyncio.Event()
-        self._runner: web.AppRunner | None = None
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
 
     async def __aenter__(self) -> Self:
-        application = web.Application(client_max_size=0)
-        application.router.add_get("/api/v2/runtimes", self._runtimes)
-        application.router.add_post("/api/v2/execute", self._execute)
-        self._runner = web.AppRunner(application, shutdown_timeout=0.1, handler_cancellation=True)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
-        self._port = self._runner.addresses[0][1]
+        routes = web.get("/api/v2/runtimes", self._runtimes), web.post("/api/v2/execute", self._execute)
+        self._runner, port = await serve_on_loopback(*routes)
+        self.url = f"http://127.0.0.1:{port}"
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         self.closing.set()
-        assert self._runner is not None
         await self._runner.cleanup()
 
     async def _runtimes(self, request: web.Request) -> web.Response:

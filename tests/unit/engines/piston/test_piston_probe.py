@@ -16,6 +16,7 @@ import msgspec
 import pytest
 from aiohttp import web
 from piston_loopback import Answer, Loopback, always, engine_on, silence, told
+from support.loopback import serve_on_loopback
 from support.servers import Server, ServerOptions
 from support.waiting import until
 
@@ -138,12 +139,8 @@ async def test_gateway_body_limit_is_probed_without_sending_body() -> None:
 
     over = asyncio.Event()
     for expects, told_of in ((limited, [False, True]), (silent, [None, None])):
-        application = web.Application()
-        application.router.add_post("/api/v2/execute", taken, expect_handler=expects)
-        runner = web.AppRunner(application, shutdown_timeout=0.1, handler_cancellation=True)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        url, time = f"http://127.0.0.1:{runner.addresses[0][1]}", 5.0 if expects is limited else 0.05
+        runner, port = await serve_on_loopback(web.post("/api/v2/execute", taken, expect_handler=expects))
+        url, time = f"http://127.0.0.1:{port}", 5.0 if expects is limited else 0.05
         async with HttpClient() as wire:
             assert [await wire.accepts_body(url, size, time) for size in (8 << 20, 1 << 20)] == told_of
         over.set()

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 from piston_loopback import Loopback, engine_on, fine, job
+from support.loopback import serve_on_loopback
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.piston import probe
@@ -43,13 +44,9 @@ class Place:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Place]:
-        application = web.Application()
-        application.router.add_route("*", "/{path:.*}", self._answer)
-        runner = web.AppRunner(application, shutdown_timeout=0.1)
-        await runner.setup()
+        route = web.route("*", "/{path:.*}", self._answer)
+        runner, self.port = await serve_on_loopback(route, port=self.port)
         try:
-            await web.TCPSite(runner, "127.0.0.1", self.port, reuse_address=True).start()
-            self.port = runner.addresses[0][1]
             yield self
         finally:
             await runner.cleanup()
