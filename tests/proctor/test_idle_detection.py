@@ -5,16 +5,21 @@ A program is killed for its CPU time, or if all processes of its test were idle.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 import re
+import signal
 import subprocess
-from collections.abc import Callable, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from cpu_load import busy_processes, single_processor, suspended_descendants
+from cpu_load import busy_processes, single_processor
 from harness import EVERYTHING, LANDLOCK_ALONE, SLEEPER, Bench, Judged
 from support.proctor_protocol import PlanLimits, PlanManager, PlanSubmission, TestReport
 
@@ -367,6 +372,58 @@ int main() {
 }
 """
 )
+
+
+@contextlib.contextmanager
+def suspended_descendants(program: str, *, after: float, seconds: float) -> Iterator[list[str]]:
+    """Suspend all descendants of this process for some seconds, once `program` runs.
+
+    Yields the list of the suspended programs' names, which is filled when they are suspended.
+    """
+    stopped: list[str] = []
+    over = threading.Event()
+    pausing = threading.Thread(target=_pause, args=(program, after, seconds, stopped, over))
+    pausing.start()
+    try:
+        yield stopped
+    finally:
+        over.set()
+        pausing.join()
+
+
+def _pause(program: str, after: float, seconds: float, stopped: list[str], over: threading.Event) -> None:
+    while program not in map(_name, _below(os.getpid())):
+        if over.wait(0.005):
+            return
+    time.sleep(after)
+    descendants = _below(os.getpid())
+    stopped += map(_name, descendants)
+    _send(signal.SIGSTOP, descendants)
+    time.sleep(seconds)
+    _send(signal.SIGCONT, descendants)
+
+
+def _send(number: signal.Signals, pids: list[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):  # the process has exited
+            os.kill(pid, number)
+
+
+def _below(pid: int) -> list[int]:
+    """Return the descendants of a process, each after its parent."""
+    descendants = []
+    with contextlib.suppress(OSError):  # the process may exit during the search
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in map(int, (task / "children").read_text().split()):
+                descendants += [child, *_below(child)]
+    return descendants
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode()
+    except OSError:
+        return ""
 
 
 def test_time_of_suspended_machine_is_not_idle_time(bench: Bench) -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from borrowed_engine import artifacts_on
-from built_programs import built_once
 
 from ioi_eval import Store
-from ioi_eval.engines.jobs.headers import make_precompiled_header_spec
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import (
     Blob,
@@ -69,18 +66,6 @@ def lay_out(box: Path, recipe: BuildSpec) -> None:
     for file in (recipe.control, *recipe.sources):
         (box / file.name).parent.mkdir(parents=True, exist_ok=True)
         (box / file.name).write_bytes(file.content.read())
-
-
-def big_header(shared: Path, language: str = "c++") -> Path:
-    """Return the precompiled `bits/stdc++.h`. It is compiled once for all test processes."""
-    header_build = make_precompiled_header_spec(recipe(HELLO, language=language))
-    [standard] = (argument for argument in header_build.command if argument.startswith("-std="))
-
-    def build(box: Path) -> None:
-        lay_out(box, header_build)
-        subprocess.run(header_build.command, cwd=box, check=True)
-
-    return built_once(shared / f"big-header{standard.replace('=', '-')}", build) / header_build.output
 
 
 @asynccontextmanager

@@ -8,16 +8,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.builds import (
-    HELLO,
-    big_header,
-    graded_problem,
-    lay_out,
-    named,
-    plain_problem,
-    recipe,
-    submitted,
-)
+from built_programs import built_once
+from support.builds import HELLO, graded_problem, lay_out, named, plain_problem, recipe, submitted
 from support.cached_lookups import sandbox_tool
 from support.engines import BuildSpec, submission_recipe
 
@@ -274,7 +266,14 @@ def run_build(
 
 @pytest.fixture(scope="module")
 def header(shared: Path) -> Path:
-    return big_header(shared)
+    """Return the precompiled `bits/stdc++.h`. It is compiled once for all test processes."""
+    header_build = make_precompiled_header_spec(recipe(HELLO))
+
+    def build(box: Path) -> None:
+        lay_out(box, header_build)
+        subprocess.run(header_build.command, cwd=box, check=True)
+
+    return built_once(shared / "big-header", build) / header_build.output
 
 
 @pytest.mark.nightly
