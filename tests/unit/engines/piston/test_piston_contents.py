@@ -34,12 +34,6 @@ SERVER = Capabilities(name="server", architecture="x86_64", runtimes=("bash",))
 
 
 @pytest.fixture
-async def engine(store: Store) -> AsyncIterator[EmbeddedEngine]:
-    async with EmbeddedEngine(store=store, slots=2) as opened:
-        yield opened
-
-
-@pytest.fixture
 def place(tmp_path: Path) -> Path:
     cache_folder = tmp_path / "contents"
     cache_folder.mkdir(mode=0o700)

@@ -59,12 +59,6 @@ MADE = 'ioi_eval_contents_total{event="made"}'
 RECEIVED = 'ioi_eval_contents_total{event="received"}'
 
 
-@pytest.fixture
-async def engine(store: Store) -> AsyncIterator[EmbeddedEngine]:
-    async with EmbeddedEngine(store=store, slots=2) as opened:
-        yield opened
-
-
 class Workers:
     """Starts workers, each with an empty content cache."""
 
