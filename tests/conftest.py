@@ -10,8 +10,9 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,6 +30,11 @@ from support.warm_command import end_warm_command
 from ioi_eval import EmbeddedEngine, Store, private_folder
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.store.compiling import hash_sources
+
+if TYPE_CHECKING:
+    from support.command_line import CommandLine
+
+    from ioi_eval import Scorer
 
 __all__ = ["bench", "binaries", "compiled", "kept", "library", "proctor", "shared", "workshop"]
 
@@ -92,6 +98,25 @@ def store(shared_cache: Path) -> Store:
 async def _build_first(store: Store) -> None:
     async with EmbeddedEngine(store=store, slots=1):
         pass
+
+
+@pytest.fixture
+async def scorer(store: Store) -> AsyncIterator[Scorer]:
+    """Return a scorer on the embedded engine that runs every test."""
+    from ioi_eval import JudgeOptions, Scorer  # not all tests load these modules
+
+    engine = EmbeddedEngine(store=store, slots=2)
+    async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def cli(shared_cache: Path, tmp_path: Path) -> CommandLine:
+    """Return a command line that uses neither the Hugging Face hub nor the user's home."""
+    from support.command_line import CommandLine
+
+    offline = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "HF_TOKEN": ""}
+    return CommandLine(folder=tmp_path, cache=shared_cache, environment=offline)
 
 
 @pytest.fixture

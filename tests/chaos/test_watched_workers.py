@@ -10,7 +10,6 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 from leftovers import command_lines
@@ -27,11 +26,6 @@ PATIENCE = Patience(
     first_pause=0.1, longest_pause=0.5,
 )  # fmt: skip
 PROFILE = Capabilities(name="piston", architecture="x86_64", runtimes=("bash",))
-
-
-@pytest.fixture
-def cli(tmp_path: Path, shared_cache: Path) -> CommandLine:
-    return CommandLine(tmp_path, shared_cache)
 
 
 def job(script: str) -> Job:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from support.command_line import CommandLine
 from support.unit_fixtures import (
     closing_reward_runtimes,
     empty_certificate_folder,
     no_certificates,
     no_retry_waits,
+    problems,
     recorded_run,
 )
 
@@ -26,13 +25,12 @@ sys.path.extend(
 from package_files import Write  # these imports need the path above
 from testlib_files import write_header
 
-from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
-
 __all__ = [
     "closing_reward_runtimes",
     "empty_certificate_folder",
     "no_certificates",
     "no_retry_waits",
+    "problems",
     "recorded_run",
 ]
 
@@ -45,20 +43,6 @@ def write_package(tmp_path: Path) -> Write:
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
-
-
-@pytest.fixture
-async def scorer(store: Store) -> AsyncIterator[Scorer]:
-    engine = EmbeddedEngine(store=store, slots=2)
-    async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as opened:
-        yield opened
-
-
-@pytest.fixture
-def cli(shared_cache: Path, tmp_path: Path) -> CommandLine:
-    """Return a command line that uses neither the Hugging Face hub nor the user's home."""
-    offline = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "HF_TOKEN": ""}
-    return CommandLine(folder=tmp_path, cache=shared_cache, environment=offline)
 
 
 @pytest.fixture

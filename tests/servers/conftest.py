@@ -61,10 +61,10 @@ class Desk:
 
 
 @pytest.fixture
-def desk(shared_cache: Path, tmp_path: Path) -> Desk:
+def desk(cli: CommandLine) -> Desk:
     # Touching much memory needs time, on some machines half a second.
-    write_package(tmp_path / "problems" / "add", time_limit=0.5, memory=64 << 20)
-    return Desk(CommandLine(folder=tmp_path, cache=shared_cache))
+    write_package(cli.folder / "problems" / "add", time_limit=0.5, memory=64 << 20)
+    return Desk(cli)
 
 
 @dataclass

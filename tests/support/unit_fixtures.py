@@ -10,6 +10,7 @@ from built_programs import built_once
 
 from ioi_eval.integrations.runtime import close_all
 from ioi_eval.model.retry import RetryRule
+from support.command_line import write_package
 from support.runs import extract_recorded_run
 
 
@@ -17,6 +18,13 @@ from support.runs import extract_recorded_run
 def recorded_run(shared: Path) -> Path:
     """The example run with its report. All test processes share it and only read it."""
     return built_once(shared / "recorded", extract_recorded_run)
+
+
+@pytest.fixture
+def problems(tmp_path: Path) -> Path:
+    """Return a folder with the package `add`: two numbers, four tests, two subtasks of 40 and 60 points."""
+    write_package(tmp_path / "problems" / "add")
+    return tmp_path / "problems"
 
 
 @pytest.fixture

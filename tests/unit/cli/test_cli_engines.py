@@ -215,8 +215,8 @@ def test_doctor_counts_server_without_compiler_if_another_server_has_it() -> Non
 
 
 @pytest.fixture(scope="module")
-def address(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    cli = CommandLine(folder=tmp_path_factory.mktemp("worker"), cache=cache).among_the_systems()
+def address(shared_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    cli = CommandLine(folder=tmp_path_factory.mktemp("worker"), cache=shared_cache).among_the_systems()
     process = cli.start("worker", "--port", "0", "--slots", "2")
     try:
         assert process.stdout is not None
