@@ -91,9 +91,9 @@ def _send_request_to_child(request: bytes) -> tuple[subprocess.Popen[bytes], Any
         try:
             return child, pyarrow.ipc.open_stream(child.stdout)
         except (pyarrow.ArrowException, OSError):
-            if is_new or child.wait() != 0:
+            if is_new:
                 return child, None
-            _kill_child(child)  # closes the pipes: the child process exited after it was idle for too long
+            _kill_child(child)  # closes the pipes: the child process may have exited while it was idle
 
 
 def _start_child() -> subprocess.Popen[bytes]:

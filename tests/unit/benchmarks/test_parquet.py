@@ -180,12 +180,13 @@ def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[
     """Record the child processes that a test starts. All must exit before the test returns."""
     started = list[subprocess.Popen[bytes]]()
 
-    def start(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
-        started.append(real(*arguments, **options))
-        return started[-1]
+    class RecordedPopen(subprocess.Popen[bytes]):
+        def __init__(self, command: Any, **options: Any) -> None:
+            super().__init__(command, **options)
+            if any("parquet_child" in str(argument) for argument in command):
+                started.append(self)
 
-    real = subprocess.Popen
-    monkeypatch.setattr(subprocess, "Popen", start)
+    monkeypatch.setattr(subprocess, "Popen", RecordedPopen)
     parquet._kill_idle_children()
     yield started
     parquet._kill_idle_children()
@@ -206,12 +207,12 @@ def test_parquet_child_process_is_reused(tmp_path: Path, children: list[subproce
 def test_exited_parquet_child_process_is_replaced(
     tmp_path: Path, children: list[subprocess.Popen[bytes]]
 ) -> None:
-    pipe = subprocess.PIPE
-    ended = subprocess.Popen(["true"], stdin=pipe, stdout=pipe, stderr=pipe)
-    ended.wait()
-    parquet._idle.append(ended)
-    assert len(names(write(tmp_path / "rows.parquet", MB))) == ROWS
-    assert children[0] is ended and parquet._idle == children[1:] and len(children) == 2
+    path = write(tmp_path / "rows.parquet", MB)
+    assert len(names(path)) == ROWS
+    children[0].kill()
+    children[0].wait()
+    assert len(names(path)) == ROWS
+    assert parquet._idle == children[1:] and len(children) == 2
 
 
 def test_abandoned_parquet_reading_kills_child_process(
