@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -75,6 +75,7 @@ class ContentCache:
         Programs that do not fit into the cache are missing in the returned result.
         """
         stored_programs = await run_in_thread_to_end(lambda: self._move_programs(result))
+        self._add_built_hashes(content.sha256 for content in stored_programs.values())
         self._event_counts["made"] += len(stored_programs)
         return msgspec.structs.replace(result, kept={}, stayed=stored_programs)
 
@@ -91,14 +92,17 @@ class ContentCache:
                 ):
                     self._blob_cache.release_reserved_bytes(content.size)
                     if self._blob_cache.add(content):
-                        self._built_hashes.add(content.sha256)
                         stored_programs[name] = msgspec.structs.replace(content, path=None)
-            if self._blob_cache is not None and len(self._built_hashes) > self._max_hashes:
-                self._built_hashes = {sha256 for sha256 in self._built_hashes if self._blob_cache.has(sha256)}
-                self._max_hashes = 2 * len(self._built_hashes)
         finally:
             remove_kept_files(result)
         return stored_programs
+
+    def _add_built_hashes(self, hashes: Iterable[str]) -> None:
+        """Let clients download these programs. From time to time, drop the hashes of removed programs."""
+        self._built_hashes.update(hashes)
+        if self._blob_cache is not None and len(self._built_hashes) > self._max_hashes:
+            self._built_hashes = {sha256 for sha256 in self._built_hashes if self._blob_cache.has(sha256)}
+            self._max_hashes = 2 * len(self._built_hashes)
 
     async def receive_file(self, sha256: str, pieces: AsyncGenerator[bytes, None]) -> None:
         """Store a file that a client sends.
