@@ -31,6 +31,7 @@ def test_option_table_in_docs_equals_the_option_fields(
         f"| `{option.name}` | {default_of(option)} | {option.cli_option.help} |"
         for option in find_declared_options(kind)
     ]
+    assert len(rows) == len(kind.__struct_fields__)
     table = ["| option | default | meaning |", "|---|---|---|", *rows]
     check_generated(page, "options", table, update=request.config.getoption("--update"))
 

@@ -11,5 +11,9 @@ async def serve_on_loopback(*routes: web.RouteDef, port: int = 0) -> tuple[web.A
     application.add_routes(routes)
     runner = web.AppRunner(application, shutdown_timeout=0.1, handler_cancellation=True)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", port).start()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+    except OSError:
+        await runner.cleanup()
+        raise
     return runner, runner.addresses[0][1]

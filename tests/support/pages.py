@@ -12,6 +12,7 @@ A table or diagram that is made from the code has a comment before it that names
 
 from __future__ import annotations
 
+import fcntl
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,13 +71,17 @@ def check_generated(page: str, name: str, lines: list[str], *, update: bool) -> 
 
     With `update`, write these lines into the page.
     """
-    path = ROOT / page
-    markdown = path.read_text()
     generated = re.compile(rf"^(<!-- {re.escape(name)}, written by .* -->\n)(?:.+\n)*", re.MULTILINE)
     text = "".join(f"{line}\n" for line in lines)
-    expected, found = generated.subn(lambda comment: comment[1] + text, markdown)
-    assert found == 1, f"{page} has {found} comments of {name}"
-    if update:
-        path.write_text(expected)
-        markdown = expected
-    assert markdown == expected
+    with (ROOT / page).open("r+" if update else "r") as file:
+        if update:
+            fcntl.flock(file, fcntl.LOCK_EX)  # another process may write another table of the page
+        markdown = file.read()
+        expected, found = generated.subn(lambda comment: comment[1] + text, markdown)
+        assert found == 1, f"{page} has {found} comments of {name}"
+        if update:
+            file.seek(0)
+            file.write(expected)
+            file.truncate()
+        else:
+            assert markdown == expected

@@ -47,7 +47,7 @@ LAZY = ["classic", "engines", "runs", "scoring", "sources"]
 
 
 @pytest.mark.parametrize("module", ["models", "errors", "testing", *LAZY])
-def test_public_module_has_its_public_names_and_no_others(module: str) -> None:
+def test_public_module_has_the_names_of_its_dunder_all(module: str) -> None:
     offered = importlib.import_module(f"ioi_eval.{module}")
     assert [name for name in offered.__all__ if not hasattr(offered, name)] == []
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):

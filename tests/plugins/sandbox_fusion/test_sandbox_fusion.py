@@ -176,7 +176,7 @@ async def test_unsupported_language_or_file_name_is_status_sandbox_error(
 
 async def until_worker_has(call: Caller, *, running: int, waiting: int) -> None:
     """Wait until the worker has these numbers of requests with and without a slot."""
-    for _ in range(2000):
+    for _ in range(12_000):
         counts = await call.counts()
         if (counts["ioi_eval_jobs_running"], counts["ioi_eval_jobs_queued"]) == (running, waiting):
             return
@@ -360,7 +360,7 @@ async def test_build_ends_if_no_client_returns(engine: EmbeddedEngine) -> None:
             assert (held_engine.ended, server.running_count) == (0, 1)
         await clock.advance(6.0)
         await until_worker_has(call, running=0, waiting=0)
-        assert held_engine.ended == 1
+        await until(lambda: held_engine.ended == 1)
         held_engine.let_go.set()
         assert (await run(call, **request_fields))["run_result"]["stdout"] == "42\n"
 

@@ -355,9 +355,12 @@ class Pieces(io.StringIO):
     rows=OBJECTS, length=st.integers(1, 30), indent=st.sampled_from([None, 0, 3]), ascii_only=st.booleans()
 )
 def test_any_json_list_is_read_in_pieces_of_any_length(
-    rows: Any, length: int, indent: int | None, ascii_only: bool
+    tmp_path_factory: pytest.TempPathFactory, rows: Any, length: int, indent: int | None, ascii_only: bool
 ) -> None:
     json_text = json.dumps(rows, indent=indent, ensure_ascii=ascii_only)
+    path = tmp_path_factory.mktemp("list") / "x.json"
+    path.write_text(json_text, newline="")
+    assert [row.columns for row in read_rows(path)] == rows
     assert [element for _, element in read_json_elements(Pieces(json_text, length), "x")] == rows
 
 

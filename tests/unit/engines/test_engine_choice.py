@@ -16,7 +16,7 @@ from ioi_eval.engines.registry import EngineChoice, JobAndTrustedEngines, open_e
 from ioi_eval.errors import EngineUnavailable, InputError
 from ioi_eval.integrations.eval_protocol import Execution
 from ioi_eval.integrations.lm_eval import CodeEval
-from ioi_eval.integrations.runtime import Setup
+from ioi_eval.integrations.runtime import Setup, close_all
 from ioi_eval.integrations.trl import make_reward
 from ioi_eval.integrations.verl import make_rewards
 
@@ -68,6 +68,7 @@ def setup_of(call: Callable[[], object]) -> Setup:
         setups.append(setup)
         raise EngineUnavailable("no engine for this call")
 
+    close_all()  # the call would use the engine of an equal setup
     with pytest.MonkeyPatch.context() as patch, pytest.raises(EngineUnavailable):
         patch.setattr(Setup, "open_engines", open_engines)
         call()

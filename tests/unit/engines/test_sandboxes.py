@@ -157,7 +157,12 @@ def test_noexec_sandbox_base_is_refused(base: Path, monkeypatch: pytest.MonkeyPa
 
 def test_sandboxes_need_proc_and_open_files(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "is_dir", lambda path: not path.is_relative_to("/proc"))
+        is_dir = Path.is_dir
+
+        def is_dir_without_proc(path: Path, **options: Any) -> bool:
+            return not path.is_relative_to("/proc") and is_dir(path, **options)
+
+        patch.setattr(Path, "is_dir", is_dir_without_proc)
         with pytest.raises(EngineUnavailable, match=r"/proc: it is not mounted.* mount -t proc proc /proc"):
             Sandboxes(base).open()
     monkeypatch.setattr(folders.resource, "getrlimit", lambda kind: (64, 64))

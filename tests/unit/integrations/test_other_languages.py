@@ -1,6 +1,6 @@
 """A reward warns once if completions are in another language than its setting.
 
-A process warns once of each pair of languages, so each test that expects a warning has its own pairs.
+A process warns once of each pair of languages, so each test has its own pairs.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ def test_completions_in_another_language_are_logged_once(
 
 @pytest.mark.parametrize("completion", ["", "I do not know.", "Use `#include` and a loop.", "```\nab\n```"])
 def test_completion_without_program_is_not_logged(caplog: pytest.LogCaptureFixture, completion: str) -> None:
-    warn_of_other_language(completion, PROBLEM, find_language("python"))
+    warn_of_other_language(completion, PROBLEM, find_language("pascal"))
     assert not caplog.messages
 
 
 def test_language_that_the_problem_refuses_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     function_problem = msgspec.structs.replace(PROBLEM, task_type=TaskType.FUNCTION)
-    warn_of_other_language(CPP, function_problem, find_language("python"))
+    warn_of_other_language("```rust\nfn main() {}\n```", function_problem, find_language("python"))
     assert not caplog.messages
 
 
