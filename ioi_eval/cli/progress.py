@@ -440,7 +440,6 @@ def format_run_summary(run_summary: RunSummary, seconds: float, *, unscored_coun
 # Seconds in which changes of servers are collected into a single line, as when a rack loses power.
 _COLLECTION_S = 2.0
 _MAX_NAMED = 3  # maximum number of servers that a line names
-_MAX_REASON_LENGTH = 200  # maximum characters of a server's last error
 # Maximum number of lines about a server in a period, and the period in seconds.
 _MAX_LINES, _LINES_PERIOD_S = 4, 600.0
 _RECOVERIES = (Change.BACK, Change.JOINED)

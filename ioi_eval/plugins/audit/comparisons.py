@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from ioi_eval.models import Checker, CheckerKind, Problem, TaskType
 
 _TOLERANCES = (1e-9, 1e-6, 1e-4)  # absolute and relative tolerances that are tried
-_MAX_TOLERANCE = _TOLERANCES[-1]
 _WORD_KINDS = (CheckerKind.WORD_LINES, CheckerKind.TOKENS)
 # Looser comparisons, by the comparison that they replace. Other comparisons have no looser comparison.
 _LOOSER_KINDS = {
