@@ -39,7 +39,7 @@ def test_trl_environment_describes_its_tools_and_returns_episode_reward() -> Non
             entry["description"] for entry in schema["parameters"]["properties"].values()
         )
     assert asyncio.run(environment.run(NOTHING, input="1"))["ended"] == "completed"
-    with pytest.raises(RefusedCall, match="no language"):
+    with pytest.raises(RefusedCall, match="not available"):
         asyncio.run(environment.submit(NOTHING, "klingon"))
     assert asyncio.run(environment.submit(NOTHING))["submissions_left"] == 1 and environment.get_reward() == 0
     assert asyncio.run(environment.submit(TIDE))["points"] == 100 and environment.get_reward() == 1
