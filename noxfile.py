@@ -1,6 +1,6 @@
 """The tests that depend on Python's version, with every Python that we support: `pipx run nox`.
 
-`-s tests-3.13` runs them with one of these.
+`-s tests-3.13` runs them with Python 3.13 only.
 """
 
 from __future__ import annotations

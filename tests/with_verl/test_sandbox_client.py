@@ -99,7 +99,7 @@ def test_verl_scores_completion_with_more_tests_than_slots(url: str) -> None:
     [
         (2, 1.0, DEFAULT_TIMEOUT, "python"),  # 20 s: in the first try
         (1, 1.0, DEFAULT_TIMEOUT, "python"),  # 40 s: in the second try, at the queue position of the first
-        (1, 0.3, 1, "python"),  # 12 s: in the second try
+        (1, 0.4, 1, "python"),  # 16 s: in the second try
         (2, 1.0, DEFAULT_TIMEOUT, "cpp"),
     ],
 )
