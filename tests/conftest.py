@@ -137,11 +137,6 @@ def use_cached_lookups(shared: Path) -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--update",
-        action="store_true",
-        help="Write the expected outputs of golden tests, and tables of pages.",
-    )
     parser.addoption("--sanitize", action="store_true", help="Build the proctor with ASan and UBSan.")
     parser.addoption(
         "--count", metavar="FILE", help="Build a proctor that records its line coverage in FILE."

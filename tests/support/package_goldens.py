@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from support.goldens import golden, outcomes
 
 from ioi_eval.models import Blob
 from ioi_eval.problems import check_problems
@@ -120,8 +121,7 @@ def outcome(
     *,
     is_checked: bool,
 ) -> Iterator[str]:
-    """Yield the lines of a case in `NAME.expected`. `usual` is the problem of the sound package."""
-    yield f"== {case['case']}"
+    """Yield the lines of a case in `NAME.expected`. `sound_facts` is the problem of the sound package."""
     changes = {path: patched(path, change, sound) for path, change in case["files"].items()}
     name = case.get("name", "p")
     package, problem = read_from({**sound, **changes}, folder, name, is_checked=is_checked)
@@ -133,20 +133,13 @@ def outcome(
                 yield f"  {field}: {same_everywhere(json.dumps(problem.get(field), sort_keys=True), folder)}"
 
 
-def compare(cases: Path, sound: Mapping[str, str], tmp_path: Path, *, is_update: bool) -> None:
-    """Compare the packages of a file with `NAME.expected`, or write `NAME.expected` if `is_update`."""
+def compare(cases: Path, sound: Mapping[str, str], tmp_path: Path) -> None:
+    """Compare the packages of a file with `NAME.expected`. Its first case is the sound package."""
     is_checked = cases.stem == "programs"
     _, sound_facts = read_from(sound, tmp_path, "p", is_checked=is_checked)
-    sound_case = {"case": "the sound package", "files": {}}
-    lines = [*outcome(sound_case, sound, {}, tmp_path / "sound", is_checked=is_checked)]
-    lines += [
-        line
-        for number, case in enumerate(cases.read_text().splitlines())
-        for line in outcome(
-            json.loads(case), sound, sound_facts, tmp_path / str(number), is_checked=is_checked
-        )
-    ]
-    expected = cases.with_suffix(".expected")
-    if is_update:
-        expected.write_text("\n".join(lines) + "\n")
-    assert lines == expected.read_text().splitlines()
+
+    def lines(case: Mapping[str, Any], number: int) -> Iterator[str]:
+        facts = sound_facts if number else {}
+        return outcome(case, sound, facts, tmp_path / str(number), is_checked=is_checked)
+
+    assert outcomes(cases, lines) == golden(cases.with_suffix(".expected"))

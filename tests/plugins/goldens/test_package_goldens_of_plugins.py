@@ -19,7 +19,5 @@ SOUND = {
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_packages_are_read_or_refused_as_expected(
-    name: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    compare(FOLDER / name, text_files(SOUND[name]), tmp_path, is_update=request.config.getoption("--update"))
+def test_packages_are_read_or_refused_as_expected(name: str, tmp_path: Path) -> None:
+    compare(FOLDER / name, text_files(SOUND[name]), tmp_path)

@@ -18,6 +18,7 @@ from codeforces_rows import codeforces
 from dump_rows import write_jsonl
 from hub_rows import aethercode, apps, code_contests, deepcoder, livecodebench, taco
 from support.datasets import BenchmarkOptions, LoadedProblems, find_benchmark, load
+from support.goldens import golden, outcomes
 from support.package_goldens import described
 
 from ioi_eval.errors import InputError
@@ -60,7 +61,6 @@ def facts(problems: LoadedProblems, label: str) -> dict[str, Any]:
 
 def outcome(name: str, case: Mapping[str, Any], sound_facts: Mapping[str, Any], path: Path) -> Iterator[str]:
     """Yield the lines of a case in `NAME.expected`. `sound_facts`: facts about the sound row's problem."""
-    yield f"== {case['case']}"
     try:
         problems = read(name, case, path)
     except InputError as error:
@@ -78,15 +78,12 @@ def outcome(name: str, case: Mapping[str, Any], sound_facts: Mapping[str, Any], 
 
 
 @pytest.mark.parametrize("name", sorted(SOUND))
-def test_rows_become_problems_or_are_refused_as_expected(
-    name: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    sound = {"case": "the sound row", "rows": [{}]}
-    sound_facts = facts(problems := read(name, sound, tmp_path / "sound.jsonl"), next(iter(problems)))
-    lines = [*outcome(name, sound, {}, tmp_path / "sound.jsonl")]
-    for number, case in enumerate((FOLDER / f"{name}.jsonl").read_text().splitlines()):
-        lines += outcome(name, json.loads(case), sound_facts, tmp_path / f"{number}.jsonl")
-    expected = FOLDER / f"{name}.expected"
-    if request.config.getoption("--update"):
-        expected.write_text("\n".join(lines) + "\n")
-    assert lines == expected.read_text().splitlines()
+def test_rows_become_problems_or_are_refused_as_expected(name: str, tmp_path: Path) -> None:
+    """The first case of each file is the sound row, of which all facts are listed."""
+    sound = read(name, {"rows": [{}]}, tmp_path / "sound.jsonl")
+    sound_facts = facts(sound, next(iter(sound)))
+
+    def lines(case: Mapping[str, Any], number: int) -> Iterator[str]:
+        return outcome(name, case, sound_facts if number else {}, tmp_path / f"{number}.jsonl")
+
+    assert outcomes(FOLDER / f"{name}.jsonl", lines) == golden(FOLDER / f"{name}.expected")

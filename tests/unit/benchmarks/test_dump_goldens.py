@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from dump_rows import PROBLEMS, write_jsonl
 from support.datasets import CodeRepairs, Problems, open_dump
+from support.goldens import golden, outcomes
 
 from ioi_eval.benchmarks import DumpOptions, list_named_problem_ids
 from ioi_eval.errors import BadRows, InputError
@@ -51,7 +52,6 @@ def submission_line(submission: Submission, has_ids: bool) -> str:
 
 def outcome(case: Mapping[str, Any], path: Path) -> Iterator[str]:
     """Yield the lines of a case in the expected file."""
-    yield f"== {case['case']}"
     write_jsonl(path, case["rows"])
     try:
         dump = open_dump([path], problems=ALL, options=options_of(case))
@@ -71,12 +71,6 @@ def outcome(case: Mapping[str, Any], path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.jsonl")))
-def test_dumps_are_read_or_refused_as_expected(
-    name: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    lines = (FOLDER / f"{name}.jsonl").read_text().splitlines()
-    actual = [line for case in lines for line in outcome(json.loads(case), tmp_path / "x.jsonl")]
-    expected = FOLDER / f"{name}.expected"
-    if request.config.getoption("--update"):
-        expected.write_text("\n".join(actual) + "\n")
-    assert actual == expected.read_text().splitlines()
+def test_dumps_are_read_or_refused_as_expected(name: str, tmp_path: Path) -> None:
+    actual = outcomes(FOLDER / f"{name}.jsonl", lambda case, _: outcome(case, tmp_path / "x.jsonl"))
+    assert actual == golden(FOLDER / f"{name}.expected")

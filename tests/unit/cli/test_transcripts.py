@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import CommandLine, contents, write_package
+from support.goldens import golden
 
 FOLDER = Path(__file__).parents[2] / "data" / "commands"
 
@@ -51,18 +52,12 @@ def printed(cli: CommandLine, command: str) -> Iterator[str]:
 
 @pytest.mark.usefixtures("packages")
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.txt")))
-def test_command_output_equals_the_recorded_transcript(
-    cli: CommandLine, name: str, request: pytest.FixtureRequest
-) -> None:
+def test_command_output_equals_the_recorded_transcript(cli: CommandLine, name: str) -> None:
     path = FOLDER / f"{name}.txt"
-    expected = path.read_text()
     lines = list[str]()
-    for line in expected.splitlines():
+    for line in path.read_text().splitlines():
         if line.startswith("#"):
             lines += ["", line]
         elif line.startswith("$ "):
             lines += [line, *printed(cli, line.removeprefix("$ "))]
-    transcript = "\n".join(lines).lstrip("\n") + "\n"
-    if request.config.getoption("--update"):
-        path.write_text(transcript)
-    assert transcript == path.read_text()
+    assert "\n".join(lines).lstrip("\n") + "\n" == golden(path)

@@ -22,7 +22,5 @@ CASES = sorted(path for name in SOUND for path in (FOLDER / name).glob("*.jsonl"
 
 
 @pytest.mark.parametrize("cases", CASES, ids=lambda path: str(path.relative_to(FOLDER)))
-def test_packages_are_read_or_refused_as_expected(
-    cases: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    compare(cases, SOUND[cases.parent.name], tmp_path, is_update=request.config.getoption("--update"))
+def test_packages_are_read_or_refused_as_expected(cases: Path, tmp_path: Path) -> None:
+    compare(cases, SOUND[cases.parent.name], tmp_path)

@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from support.goldens import golden
 
 from ioi_eval.reports import write_reports
 
@@ -17,11 +18,9 @@ GOLDENS = ("summary.json", "report.md")
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.iterdir()))
-def test_reports_of_a_run_are_as_expected(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_reports_of_a_run_are_as_expected(name: str, tmp_path: Path) -> None:
     run = tmp_path / name
     shutil.copytree(FOLDER / name, run, ignore=shutil.ignore_patterns(*GOLDENS))
     write_reports(run)
-    for golden in GOLDENS:
-        if request.config.getoption("--update"):
-            shutil.copy(run / golden, FOLDER / name)
-        assert (run / golden).read_text() == (FOLDER / name / golden).read_text()
+    for report in GOLDENS:
+        assert (run / report).read_text() == golden(FOLDER / name / report)

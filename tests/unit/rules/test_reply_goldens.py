@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.goldens import golden, outcomes
 
 from ioi_eval.model.languages import find_language
 from ioi_eval.rules.extraction import explain_missing_program, extract
@@ -20,9 +21,8 @@ from ioi_eval.rules.extraction import explain_missing_program, extract
 FOLDER = Path(__file__).parents[2] / "data" / "replies"
 
 
-def outcome(case: Mapping[str, Any]) -> Iterator[str]:
+def outcome(case: Mapping[str, Any], _number: int) -> Iterator[str]:
     """Yield the lines of a case in `NAME.expected`."""
-    yield f"== {case['case']}"
     reply = case["reply"]
     if "language" not in case:
         yield f"  no program: {explain_missing_program(reply)}"
@@ -35,10 +35,5 @@ def outcome(case: Mapping[str, Any]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.jsonl")))
-def test_programs_are_found_in_replies_as_expected(name: str, request: pytest.FixtureRequest) -> None:
-    cases = (FOLDER / f"{name}.jsonl").read_text().split("\n")[:-1]
-    lines = [line for case in cases for line in outcome(json.loads(case))]
-    expected = (FOLDER / name).with_suffix(".expected")
-    if request.config.getoption("--update"):
-        expected.write_text("\n".join(lines) + "\n")
-    assert lines == expected.read_text().splitlines()
+def test_programs_are_found_in_replies_as_expected(name: str) -> None:
+    assert outcomes(FOLDER / f"{name}.jsonl", outcome) == golden(FOLDER / f"{name}.expected")
