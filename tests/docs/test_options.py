@@ -1,39 +1,14 @@
-"""Tables of options on pages equal the option fields, and keys on pages exist."""
+"""The defaults and settings keys on pages are those of the options."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
-import pytest
-from support.pages import ROOT, check_generated
+from support.pages import ROOT
 
 from ioi_eval.cli import COMMANDS, load_command
-from ioi_eval.cli.groups import DeclaredOption, find_declared_options
-from ioi_eval.integrations.rewards import RewardOptions
-from ioi_eval.integrations.tasks import JudgingOptions
+from ioi_eval.cli.groups import find_declared_options
 from ioi_eval.server import ServerOptions
-
-
-def default_of(option: DeclaredOption) -> str:
-    if option.cli_option.unset:
-        return option.cli_option.unset
-    return f"`{str(option.default).lower() if isinstance(option.default, bool) else option.default}`"
-
-
-@pytest.mark.parametrize(
-    ("page", "kind"), [("docs/apps.md", RewardOptions), ("docs/inspect_ai.md", JudgingOptions)]
-)
-def test_option_table_in_docs_equals_the_option_fields(
-    page: str, kind: Any, request: pytest.FixtureRequest
-) -> None:
-    rows = [
-        f"| `{option.name}` | {default_of(option)} | {option.cli_option.help} |"
-        for option in find_declared_options(kind)
-    ]
-    assert len(rows) == len(kind.__struct_fields__)
-    table = ["| option | default | meaning |", "|---|---|---|", *rows]
-    check_generated(page, "options", table, update=request.config.getoption("--update"))
 
 
 def test_worker_page_has_the_defaults_of_the_option_fields() -> None:

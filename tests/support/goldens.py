@@ -19,7 +19,7 @@ def golden(path: Path) -> str:
 
 
 def outcomes(cases: Path, outcome: Callable[[dict[str, Any], int], Iterable[str]]) -> str:
-    """Return the text for `NAME.expected`: the name of each case in `NAME.jsonl`, and the lines of its outcome.
+    """Return the text for `NAME.expected`: each case in `NAME.jsonl`, and the lines of its outcome.
 
     `outcome` gets a case and its number.
     """

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from support.goldens import golden, outcomes
 
 from ioi_eval.models import Blob
 from ioi_eval.problems import check_problems
 from ioi_eval.problems.collection import detect_format
 from ioi_eval.problems.package import Package
+from support.goldens import golden, outcomes
 
 FOLDER = Path(__file__).parents[1] / "data" / "packages"
 

@@ -4,15 +4,10 @@ A block that tests/docs does not run has a comment before it, which readers do n
 
     <!-- run by tests/unit/test_library_page.py -->
     <!-- not run: needs a cluster -->
-
-A table or diagram that is made from the code has a comment before it that names the test which writes it:
-
-    <!-- retry rules, written by pytest --update tests/docs/test_retry_rules.py -->
 """
 
 from __future__ import annotations
 
-import fcntl
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,24 +59,3 @@ def matches(expected: str, printed: str) -> bool:
     shown = expected.splitlines()
     pattern = ("(?:.*\n)*" if line.strip() == "..." else f"{re.escape(line.rstrip())} *\n" for line in shown)
     return re.fullmatch("".join(pattern), "".join(f"{line}\n" for line in printed.splitlines())) is not None
-
-
-def check_generated(page: str, name: str, lines: list[str], *, update: bool) -> None:
-    """Compare the lines after a page's comment `<!-- NAME, written by ... -->`, up to an empty line.
-
-    With `update`, write these lines into the page.
-    """
-    generated = re.compile(rf"^(<!-- {re.escape(name)}, written by .* -->\n)(?:.+\n)*", re.MULTILINE)
-    text = "".join(f"{line}\n" for line in lines)
-    with (ROOT / page).open("r+" if update else "r") as file:
-        if update:
-            fcntl.flock(file, fcntl.LOCK_EX)  # another process may write another table of the page
-        markdown = file.read()
-        expected, found = generated.subn(lambda comment: comment[1] + text, markdown)
-        assert found == 1, f"{page} has {found} comments of {name}"
-        if update:
-            file.seek(0)
-            file.write(expected)
-            file.truncate()
-        else:
-            assert markdown == expected

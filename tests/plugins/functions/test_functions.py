@@ -10,13 +10,11 @@ import pytest
 from hub_rows import contents
 from judged import statuses
 from support.datasets import BenchmarkOptions, find_benchmark, load
-from support.pages import check_generated
 from test_entries import TOTAL, made, written
 
 from ioi_eval import Scorer
 from ioi_eval.models import Problem
 from ioi_eval.models import Verdict as V
-from ioi_eval.plugins.functions import listed
 
 CHECK = """
 METADATA = {}
@@ -91,20 +89,6 @@ def test_reference_solutions_of_benchmark_rows_are_read(name: str, tmp_path: Pat
     loaded = load(find_benchmark(name), options, cache=tmp_path / "cache")
     reference_code = HUMANEVAL["prompt"] + HUMANEVAL["canonical_solution"] if name == "humaneval" else TOTAL
     assert [reference.code for reference in loaded.read_references(label)] == [reference_code]
-
-
-def test_benchmarks_page_lists_the_entries_of_functions(request: pytest.FixtureRequest) -> None:
-    lines = [
-        "| name | problems | dataset | tests | compared by | language, seconds |",
-        "|---|---|---|---|---|---|",
-    ]
-    for entry in (listed.HUMANEVAL, listed.MBPP, listed.KODCODE):
-        dataset = f"{entry.dataset}{f', {entry.config}' if entry.config else ''}, {entry.split}"
-        column = entry.columns.assertions.replace("|", "` or `")
-        limits = f"{entry.language}, {entry.time_limit:g}"
-        lines.append(f"| `{entry.name}` | {entry.about} | {dataset} | `{column}` | assertions | {limits} |")
-    update = request.config.getoption("--update")
-    check_generated("docs/benchmarks.md", "entries of functions", lines, update=update)
 
 
 # Tests of HumanEval with a loop, as the dataset has them, and programs that pass them.

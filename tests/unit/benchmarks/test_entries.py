@@ -11,10 +11,9 @@ from hub_rows import ADD
 from judged import statuses
 from support.command_line import CommandLine
 from support.datasets import BenchmarkOptions, find_benchmark, load
-from support.pages import check_generated
 
 from ioi_eval import Scorer
-from ioi_eval.benchmarks.entries import ENTRIES, read_benchmark_entry
+from ioi_eval.benchmarks.entries import read_benchmark_entry
 from ioi_eval.errors import InputError
 from ioi_eval.models import CheckerKind, Problem
 from ioi_eval.models import Verdict as V
@@ -170,27 +169,6 @@ def test_limits_in_another_unit_are_refused(limit: dict[str, Any], message: str,
 
 PAGE = (Path(__file__).parents[3] / "docs" / "benchmarks.md").read_text()
 ENTRY = PAGE.partition("```toml\n")[2].partition("```")[0]
-
-
-def test_benchmarks_page_lists_all_registered_benchmarks(request: pytest.FixtureRequest) -> None:
-    lines = [
-        "| name | problems | dataset | tests | compared by | language, seconds |",
-        "|---|---|---|---|---|---|",
-    ]
-    for entry in ENTRIES:
-        columns = entry.columns
-        test_columns = " ".join(
-            f"`{column}`" for column in (columns.tests, columns.inputs, columns.outputs) if column
-        )
-        comparison = f"`{entry.comparison}`"
-        dataset = f"{entry.dataset}{f', {entry.config}' if entry.config else ''}, {entry.split}"
-        test_columns = test_columns.replace("|", "` or `")
-        seconds = "as the rows say" if entry.time_limit is None else f"{entry.time_limit:g}"
-        limits = f"{entry.language}, {seconds}"
-        lines.append(
-            f"| `{entry.name}` | {entry.about} | {dataset} | {test_columns} | {comparison} | {limits} |"
-        )
-    check_generated("docs/benchmarks.md", "entries", lines, update=request.config.getoption("--update"))
 
 
 def test_entry_file_describes_benchmark(cli: CommandLine, tmp_path: Path) -> None:

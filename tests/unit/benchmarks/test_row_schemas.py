@@ -12,12 +12,11 @@ from evalplus_rows import SUMS
 from hub_rows import apps, livecodebench, write_rows
 from support.command_line import CommandLine, results
 from support.datasets import Problems, find_benchmark, load, open_dump
-from support.pages import check_generated
 from support.plugins import needs_plugin
 
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, list_named_problem_ids
 from ioi_eval.benchmarks.dumps import CONTINUED, guess_benchmark
-from ioi_eval.benchmarks.row_schemas import ROW_SCHEMAS, USUAL, find_schema
+from ioi_eval.benchmarks.row_schemas import ROW_SCHEMAS, find_schema
 from ioi_eval.errors import BadRows, InputError
 from ioi_eval.model.text import format_count
 from ioi_eval.models import Blob, Problem, Submission
@@ -233,56 +232,9 @@ def test_missing_column_is_reported_once(tmp_path: Path) -> None:
     )
 
 
-# --- the table -----------------------------------------------------------------------------------------
+# --- the page -----------------------------------------------------------------------------------------
 
 PAGE = Path(__file__).parents[3] / "docs" / "dumps.md"
-
-
-def test_dump_page_has_the_tables_of_columns_and_row_schemas(request: pytest.FixtureRequest) -> None:
-    update = request.config.getoption("--update")
-    check_generated("docs/dumps.md", "columns", column_lines(), update=update)
-    check_generated("docs/dumps.md", "forms of rows", shape_lines(), update=update)
-
-
-def column_lines() -> list[str]:
-    default_columns = {field: " ".join(f"`{name}`" for name in names) for field, names in USUAL.items()}
-    table_lines = [f"| {_WORDS[field]} | {names} |" for field, names in default_columns.items()]
-    return ["| read from a row | the first of these columns |", "|---|---|", *table_lines]
-
-
-def shape_lines() -> list[str]:
-    lines = [
-        "| rows are read as | detected by the columns | problem | program or reply | language |",
-        "|---|---|---|---|---|",
-    ]
-    for shape in ROW_SCHEMAS:
-        by = " ".join(f"`{name}`" for name in shape.needs) or "no standard columns"
-        by += f" and one of {' '.join(f'`{name}`' for name in shape.one_of)}" if shape.one_of else ""
-        problem = _shown(shape.columns.get("problem_id", ""))
-        if shape.prompt and shape.prompt == shape.columns.get("problem_id"):
-            problem = f"the statement in `{shape.prompt}`"
-        elif shape.prompt:
-            problem = f"{problem}, else the statement in `{shape.prompt}`"
-        code_column = _shown(shape.columns.get("code") or shape.columns.get("generation") or "")
-        lines.append(
-            f"| {shape.name} | {by} | {problem} | {code_column} | {shape.language or 'as for other rows'} |"
-        )
-    return lines
-
-
-_WORDS = {
-    "problem_id": "problem",
-    "code": "program",
-    "generation": "reply",
-    "language": "language",
-    "model": "model",
-    "year": "year",
-    "subtask": "subtask",
-}
-
-
-def _shown(column: str) -> str:
-    return "the standard column" if not column else column if " " in column else f"`{column}`"
 
 
 def test_dump_page_has_an_example_of_every_row_schema() -> None:

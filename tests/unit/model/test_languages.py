@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
@@ -22,7 +21,6 @@ from ioi_eval.rules.extraction import extract
 from ioi_eval.store.resources import graders_folder
 
 CPP, PYTHON = find_language("c++"), find_language("python")
-PAGE = Path(__file__).parents[3] / "docs" / "languages.md"
 
 
 @pytest.mark.parametrize(
@@ -334,25 +332,3 @@ def test_cpp_build_command_compiles_file_with_space_in_its_name(tmp_path: Path) 
     )
     assert run(CPP.build_command(["a b.cpp"], "submission"), tmp_path).stderr == ""
     assert run((str(tmp_path / "submission"),), tmp_path).stdout == "hello\n"
-
-
-def test_language_table_in_docs_equals_the_definitions(request: pytest.FixtureRequest) -> None:
-    """`pytest --update` writes the last two columns."""
-    languages = {language.name: language for language in LANGUAGES}
-    listed_names = list[str]()
-
-    def with_numbers(row: re.Match[str]) -> str:
-        language = languages[row["name"]]
-        listed_names.append(row["name"])
-        assert row["suffix"] == language.suffixes[0] and f"`{language.command}" in row["text"]
-        numbers = f"{language.time_factor:g} | {language.threads}"
-        return f"| {row['name']} | `{row['suffix']}` | {row['text']} | {numbers} |"
-
-    rows = re.compile(
-        r"^\| (?P<name>\S+) \| `(?P<suffix>\.\w+)` \| (?P<text>.*) \| \S+ \| \S+ \|$", re.MULTILINE
-    )
-    expected = rows.sub(with_numbers, PAGE.read_text())
-    assert sorted(listed_names) == sorted(languages)
-    if request.config.getoption("--update"):
-        PAGE.write_text(expected)
-    assert PAGE.read_text() == expected

@@ -11,22 +11,15 @@ from collections.abc import Callable
 
 import pytest
 from still_fleets import StillFleet, path
-from support.pages import check_generated
 from support.waiting import until
 
 from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
-from ioi_eval.engines.fleet import Cause, EndpointUnfit, State, WaitTimes, draw_state_diagram
+from ioi_eval.engines.fleet import Cause, EndpointUnfit, State, WaitTimes
 from ioi_eval.errors import AttemptsUsedUp, BrokenReply, EngineOverloaded, EngineUnavailable
 from ioi_eval.model.retry import RECOVERY, SERVER
 from ioi_eval.models import Blob, Job, JobFile
 
 JOB = Job(files=(JobFile(name="run", content=Blob.of("true")),))
-
-
-def test_state_diagram_in_docs_equals_transition_table(request: pytest.FixtureRequest) -> None:
-    block = ["```mermaid", *draw_state_diagram().splitlines(), "```"]
-    update = request.config.getoption("--update")
-    check_generated("docs/architecture.md", "states of servers", block, update=update)
 
 
 def test_every_endpoint_state_is_reachable_from_every_state() -> None:
