@@ -101,6 +101,13 @@ async def _build_first(store: Store) -> None:
 
 
 @pytest.fixture
+async def engine(store: Store) -> AsyncIterator[EmbeddedEngine]:
+    """Return an embedded engine with two slots."""
+    async with EmbeddedEngine(store=store, slots=2) as opened:
+        yield opened
+
+
+@pytest.fixture
 async def scorer(store: Store) -> AsyncIterator[Scorer]:
     """Return a scorer on the embedded engine that runs every test."""
     from ioi_eval import JudgeOptions, Scorer  # not all tests load these modules

@@ -56,10 +56,9 @@ async def test_embedded_engine_runs_no_more_jobs_than_slots(store: Store, progra
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
-async def test_worker_runs_no_more_jobs_than_slots(store: Store, program: str) -> None:
+async def test_worker_runs_no_more_jobs_than_slots(engine: EmbeddedEngine, program: str) -> None:
     job = {"language": "bash", "version": "*", "files": [{"name": "run", "content": program}]}
     async with (
-        EmbeddedEngine(store=store, slots=2) as engine,
         Server(engine, ServerOptions(port=0)) as server,
         aiohttp.ClientSession(server.url) as session,
     ):

@@ -8,13 +8,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from http_calls import PistonServer
-
-from ioi_eval import EmbeddedEngine, Store
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,9 +44,3 @@ def piston(request: pytest.FixtureRequest, shared_cache: Path) -> Iterator[Pisto
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture
-async def engine(store: Store) -> AsyncIterator[EmbeddedEngine]:
-    async with EmbeddedEngine(store=store) as opened:
-        yield opened

@@ -46,10 +46,10 @@ def problem(online: bool) -> Problem:
 
 
 @pytest.fixture
-async def engine(request: pytest.FixtureRequest, store: Store) -> AsyncIterator[Scorer]:
+async def scorer(request: pytest.FixtureRequest, store: Store) -> AsyncIterator[Scorer]:
     has_fork_servers = getattr(request, "param", True)
-    async with Scorer(EmbeddedEngine(store=store, slots=1, waiting=has_fork_servers), store=store) as scorer:
-        yield scorer
+    async with Scorer(EmbeddedEngine(store=store, slots=1, waiting=has_fork_servers), store=store) as opened:
+        yield opened
 
 
 async def verdicts(scorer: Scorer, code: str, language: str) -> list[str]:
@@ -65,19 +65,19 @@ async def verdicts(scorer: Scorer, code: str, language: str) -> list[str]:
 
 @pytest.mark.nightly(unless="^c$")  # test_online_judge_flag_changes_build_command_only
 @pytest.mark.parametrize("language", ["c", "c++"])
-async def test_online_judge_is_defined_in_c_and_cpp(engine: Scorer, language: str) -> None:
-    assert await verdicts(engine, DEFINED, language) == ["AC", "WA"]
+async def test_online_judge_is_defined_in_c_and_cpp(scorer: Scorer, language: str) -> None:
+    assert await verdicts(scorer, DEFINED, language) == ["AC", "WA"]
 
 
-@pytest.mark.parametrize("engine", [True, False], indirect=True, ids=["forked", "started"])
-async def test_online_judge_is_set_in_python(engine: Scorer) -> None:
-    assert await verdicts(engine, IN_PYTHON, "python") == ["AC", "WA"]
+@pytest.mark.parametrize("scorer", [True, False], indirect=True, ids=["forked", "started"])
+async def test_online_judge_is_set_in_python(scorer: Scorer) -> None:
+    assert await verdicts(scorer, IN_PYTHON, "python") == ["AC", "WA"]
 
 
 @pytest.mark.nightly
-async def test_online_judge_is_set_in_java(engine: Scorer) -> None:
+async def test_online_judge_is_set_in_java(scorer: Scorer) -> None:
     require_language("java")
-    assert await verdicts(engine, IN_JAVA, "java") == ["AC", "WA"]
+    assert await verdicts(scorer, IN_JAVA, "java") == ["AC", "WA"]
 
 
 async def test_online_judge_is_in_java_command_and_environment() -> None:

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import AsyncIterator
 
 import pytest
 
-from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded.toolchains import STAGE_PATH
 from ioi_eval.engines.piston import probe
-
-
-@pytest.fixture
-async def engine(store: Store) -> AsyncIterator[EmbeddedEngine]:
-    async with EmbeddedEngine(store=store, slots=2) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -52,7 +52,7 @@ def recorded() -> Iterator[list[tuple[str, bool]]]:
 
 
 @pytest.mark.usefixtures("quick_probes")
-async def test_exclusive_job_overlaps_no_other_job_of_worker(store: Store) -> None:
+async def test_exclusive_job_overlaps_no_other_job_of_worker(engine: EmbeddedEngine) -> None:
     """The worker has two slots and two clients, which cannot see each other's jobs."""
 
     def job(*, exclusive: bool) -> Job:
@@ -60,7 +60,6 @@ async def test_exclusive_job_overlaps_no_other_job_of_worker(store: Store) -> No
         return Job(files=(script,), run_timeout=60_000, exclusive=exclusive)
 
     async with (
-        EmbeddedEngine(store=store, slots=2) as engine,
         Server(engine, ServerOptions(port=0)) as server,
         PistonEngine(discovery(server.url), per_endpoint=4) as first,
         PistonEngine(discovery(server.url), per_endpoint=4) as second,
@@ -152,12 +151,11 @@ def test_jobs_run_alone_only_if_all_servers_can_do_that() -> None:
     )
 
 
-async def test_health_reply_of_worker_reports_exclusive_job_support(store: Store) -> None:
-    async with EmbeddedEngine(store=store, slots=1) as engine:
-        for can in (True, False):
-            async with (
-                Server(Seen(engine, exclusive=can), ServerOptions(port=0)) as server,
-                aiohttp.ClientSession(server.url) as session,
-                session.get("/healthz") as reply,
-            ):
-                assert (await reply.json())["exclusive"] is can
+async def test_health_reply_of_worker_reports_exclusive_job_support(engine: EmbeddedEngine) -> None:
+    for can in (True, False):
+        async with (
+            Server(Seen(engine, exclusive=can), ServerOptions(port=0)) as server,
+            aiohttp.ClientSession(server.url) as session,
+            session.get("/healthz") as reply,
+        ):
+            assert (await reply.json())["exclusive"] is can
