@@ -1,4 +1,4 @@
-"""Tries all attacks on all engines. scripts/attacks calls it, and writes its table in docs/security.md."""
+"""Tries all attacks on all engines. tools/attacks calls it, and writes its table in docs/security.md."""
 
 from __future__ import annotations
 

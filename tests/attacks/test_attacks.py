@@ -278,9 +278,9 @@ def test_attack_table_has_outcomes_as_root_and_as_ordinary_user() -> None:
 
 
 def test_attack_table_in_docs_lists_all_attacks() -> None:
-    """scripts/attacks writes the table."""
+    """tools/attacks writes the table."""
     rows = rows_of(SECURITY)
-    assert sorted(rows) == sorted(attack.name for attack in ATTACKS), "run scripts/attacks table"
+    assert sorted(rows) == sorted(attack.name for attack in ATTACKS), "run tools/attacks table"
     assert not [name for name, cells in rows.items() if SUCCEEDED in cells or "not tried" in cells]
     for attack in ATTACKS:
         assert rows[attack.name][-1] == ", ".join(attack.layers)

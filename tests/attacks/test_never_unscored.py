@@ -1,6 +1,6 @@
 """Submissions that try to be unscored or to block a run get a verdict.
 
-On this machine, on a worker, and on real servers: scripts/real_servers passes them as `--real KIND=URL`.
+On this machine, on a worker, and on real servers: tools/real_servers passes them as `--real KIND=URL`.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def test_code_block_is_run_or_has_a_reason(block: Block) -> None:
         assert test.is_file() and Path(block.page).name in test.read_text()
     elif block.not_run:
         assert block.not_run.strip(), "the reason is empty"
-        mentioned_files = re.findall(r"\b(?:tests|scripts)/[\w/.]*\w", block.not_run)
+        mentioned_files = re.findall(r"\b(?:tests|scripts|tools)/[\w/.]*\w", block.not_run)
         assert [file_name for file_name in mentioned_files if not (ROOT / file_name).exists()] == []
     elif block.kind in PARSERS:
         PARSERS[block.kind](block.code)

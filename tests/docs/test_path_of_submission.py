@@ -1,4 +1,4 @@
-"""docs/architecture.md lists the functions from `score` to an engine, and `scripts/trace` prints them."""
+"""docs/architecture.md lists the functions from `score` to an engine, and `tools/trace` prints them."""
 
 import importlib
 import operator
@@ -38,8 +38,8 @@ def test_trace_prints_submission_path_to_request_to_worker(cli: CommandLine) -> 
 
 
 def trace(cli: CommandLine, *options: str) -> list[str]:
-    """Return the functions that `scripts/trace` prints."""
-    completed = cli.script("trace", *options)
+    """Return the functions that `tools/trace` prints."""
+    completed = cli.script("tools/trace", *options)
     assert completed.stdout.endswith("\n100 points\n"), completed.stderr
     return PRINTED_FUNCTION.findall(completed.stdout)
 

@@ -1,5 +1,5 @@
 // Fuzz targets for the proctor's parsers, each with a property that must hold for every input. They are one program;
-// the name by which it is started selects the target. scripts/fuzz builds and starts it.
+// the name by which it is started selects the target. tools/fuzz builds and starts it.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-"""The corpus of the fuzz targets, and a short run of each target. scripts/fuzz starts long runs."""
+"""The corpus of the fuzz targets, and a short run of each target. tools/fuzz starts long runs."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def has_clang() -> bool:
 
 
 def fuzz(*arguments: object, corpus: Path = CORPUS, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run scripts/fuzz, and return its output and exit code."""
+    """Run tools/fuzz, and return its output and exit code."""
     return subprocess.run(
-        [TOP / "scripts" / "fuzz", *map(str, arguments)],
+        [TOP / "tools" / "fuzz", *map(str, arguments)],
         env={**os.environ, "IOI_EVAL_FUZZ_CORPUS": str(corpus)},
         cwd=cwd,
         capture_output=True,

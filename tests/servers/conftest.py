@@ -1,4 +1,4 @@
-"""Real Piston servers, started by scripts/real_servers: pytest tests/servers --real KIND=URL ..."""
+"""Real Piston servers, started by tools/real_servers: pytest tests/servers --real KIND=URL ..."""
 
 from __future__ import annotations
 

@@ -61,10 +61,10 @@ class CommandLine:
         lines = [f"{name.replace('_', '-')} = {json.dumps(value)}\n" for name, value in values.items()]
         (self.folder / "ioi-eval.toml").write_text("".join(lines))
 
-    def script(self, name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run a Python script of the folder scripts/."""
+    def script(self, path: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        """Run a Python script, by its path below the checkout or its absolute path."""
         env = {**self.env, **default_cache_variables(self.cache), "PYTHONPATH": str(ROOT)}
-        return warm_command().run(list(map(str, arguments)), self.folder, env, str(ROOT / "scripts" / name))
+        return warm_command().run(list(map(str, arguments)), self.folder, env, str(ROOT / path))
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str] | RunningCommand:
         """Start a command as a process that the test can interrupt or kill."""

@@ -1,6 +1,6 @@
 """A real Ray cluster with several nodes on this machine:
 
-rows equal the embedded engine's rows. It runs if Ray is installed; scripts/peers creates such an
+rows equal the embedded engine's rows. It runs if Ray is installed; tools/peers creates such an
 environment.
 """
 

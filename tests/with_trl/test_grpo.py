@@ -1,7 +1,7 @@
 """Steps of TRL's GRPO trainer with ioi_eval's rewards and a tiny random model.
 
 The model writes no programs, so some tests replace its completions by programs before they are judged. It
-runs if TRL is installed; scripts/peers creates such an environment.
+runs if TRL is installed; tools/peers creates such an environment.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """verl's reward managers and loop of workers with ioi_eval's rewards, and a step of GRPO.
 
 Its trainers need a GPU, so a step here is verl's rewards, advantages and loss over a tiny random model, with
-scripted rollouts. It runs if verl is installed; scripts/peers creates such an environment.
+scripted rollouts. It runs if verl is installed; tools/peers creates such an environment.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """verl's client of SandboxFusion with an ioi-eval worker.
 
-It runs if verl is installed; scripts/peers creates such an environment.
+It runs if verl is installed; tools/peers creates such an environment.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from support.runs import Summary
 
 
 def script(cli: CommandLine, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return cli.script("score_generations.py", *arguments)
+    return cli.script("scripts/score_generations.py", *arguments)
 
 
 def test_score_script_scores_a_dump_and_resumes(cli: CommandLine, problems: Path) -> None:

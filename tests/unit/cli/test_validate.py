@@ -233,7 +233,7 @@ def test_output_only_solution_without_matching_files_scores_zero(cli: CommandLin
 
 def test_validate_script_prints_same_differences(cli: CommandLine, package: Path) -> None:
     add_solutions(package, time_limit=RIGHT)
-    completed = cli.script("validate_official.py", package)
+    completed = cli.script("scripts/validate_official.py", package)
     assert completed.returncode == 1, completed.stderr
     assert "add/correct/correct.cpp: verdict AC, 100 of 100 points" in completed.stdout
     assert "expected time_limit, got AC with a score of 1" in completed.stdout
@@ -246,7 +246,7 @@ def test_validate_script_prints_table_of_packages(cli: CommandLine, package: Pat
     broken = package.parent / "broken"
     broken.mkdir()
     (broken / "problem.json").write_text("{")
-    completed = cli.script("validate_official.py", "--table", package.parent, "nowhere")
+    completed = cli.script("scripts/validate_official.py", "--table", package.parent, "nowhere")
     assert completed.returncode == 1, completed.stderr
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in completed.stdout.splitlines()]
     assert lines[2][:6] == ["add", "ioi_eval/CMS", "yes", "6", "3 of 4", "1"] and " has no " in lines[2][6]
@@ -275,8 +275,8 @@ def test_validate_official_script_installs_missing_package(cli: CommandLine, ext
 
 @needs_plugin("polygon")
 def test_validate_official_script_generates_missing_tests(cli: CommandLine) -> None:
-    generated = cli.script("validate_official.py", "--table", "--generate", SPINDLE)
-    without = cli.script("validate_official.py", "--table", SPINDLE)
+    generated = cli.script("scripts/validate_official.py", "--table", "--generate", SPINDLE)
+    without = cli.script("scripts/validate_official.py", "--table", SPINDLE)
     for completed, line, code in (
         (generated, "| yes | 2 | 5 of 5 | 0 |  |", 0),
         (without, "| no | 0 | 0 of 0 | 0 |", 3),

@@ -1,6 +1,6 @@
 """Runs the code blocks of README.md and the tutorials in an empty Debian, like a new reader.
 
-Called by scripts/stranger.
+Called by tools/stranger.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# The script scripts/stranger sets the path for this import.
+# The script tools/stranger sets the path for this import.
 from support.pages import PAGES, ROOT, Block, blocks, matches
 from support.pip_registry import for_uv, pip_settings
 
 UID = 1000
 HOME = "/home/stranger"
 SHARED = "/srv/shared"  # path of a shared folder, which is in no folder that apt writes to
-# Only code blocks with the comment "run by scripts/stranger" may use the network.
-NETWORK_BLOCKS_RUN_BY = "scripts/stranger"
+# Only code blocks with the comment "run by tools/stranger" may use the network.
+NETWORK_BLOCKS_RUN_BY = "tools/stranger"
 BLOCK_TIMEOUT_S = 3600
 SUITE = ("./scripts/test", "./scripts/test tests/unit/rules/test_scoring.py")
 # Pages of tutorials. The first page installs the packages that all tutorials need.

@@ -1,4 +1,4 @@
-"""Runs the attacks of tests/attacks outside of pytest. See scripts/attacks."""
+"""Runs the attacks of tests/attacks outside of pytest. See tools/attacks."""
 
 from __future__ import annotations
 
