@@ -666,7 +666,7 @@ def write_document(
 
 INDEX, ROWS = ".report.index", ".report.rows"
 MIN_INDEXED_BYTES = 1 << 20  # minimum bytes of results.jsonl for which a report writes an index
-_CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 20  # maximum bytes of results.jsonl that are read at the same time
 
 
 class ReportIndex(Value):
@@ -763,9 +763,9 @@ def _hash_complete_rows(
             }
             stop_offset = next(
                 (stop_offset for stop_offset in stop_offsets if stop_offset > read_bytes),
-                read_bytes + _CHUNK_BYTES,
+                read_bytes + CHUNK_BYTES,
             )
-            if not (chunk := stream.read(min(_CHUNK_BYTES, stop_offset - read_bytes))):
+            if not (chunk := stream.read(min(CHUNK_BYTES, stop_offset - read_bytes))):
                 return complete_digest, valid_digests
             complete_length = chunk.rfind(b"\n") + 1
             digest.update(chunk[:complete_length])

@@ -80,10 +80,10 @@ from ioi_eval.store.tasks import TASKS, Task
 # Maximum number of submissions in a run whose programs are all coloured. In a larger run, only the best
 # program of each model for each problem is coloured. If these are more than the second number, only the best
 # program for each problem is coloured.
-_COLOURED, _BESTS = 3000, 1000
+MAX_COLOURED, _BESTS = 3000, 1000
 SAMPLE_SIZE = 10_000  # minimum number of submissions in a sample, which has at most twice as many
 LONGEST_LIST = 10_000  # maximum number of submissions on a page of the list of submissions
-_MAX_LISTED = 500  # maximum number of a model's submissions on the page of a problem
+MAX_LISTED = 500  # maximum number of a model's submissions, or of equal programs, on the page of a problem
 _MAX_BUFFERED = 1000  # number of rows that are in memory
 _CHOICES = "choices.js"  # script with the filters of pages that list submissions
 _STEPS_OF_BAR = 2  # number of steps of the time limit that a bar of the histogram covers
@@ -209,7 +209,7 @@ class SubmissionLists:
     def find_keys_of_highlighted_code(self) -> frozenset[str] | None:
         """Return the keys of the submissions whose code gets syntax colours, or None for all submissions."""
         [[row_count]] = self._row_database.execute("SELECT count(*) FROM rows")
-        if row_count <= _COLOURED:
+        if row_count <= MAX_COLOURED:
             return None
         if len(self.state.bests) <= _BESTS:
             return frozenset(key for _, key in self.state.bests.values())
@@ -308,8 +308,7 @@ class SubmissionLists:
             # The first submissions of each model for the problem, and the number of the model's other
             # submissions.
             submissions_by_model = {
-                model: (list(islice(rows, _MAX_LISTED)), sum(1 for _ in rows))
-                for model, rows in rows_by_model
+                model: (list(islice(rows, MAX_LISTED)), sum(1 for _ in rows)) for model, rows in rows_by_model
             }
             statistics, task = self.state.tests[problem], self.tasks.get(problem)
             page = make_problem_document(problem, submissions_by_model, statistics, task, selection)
@@ -746,7 +745,7 @@ def _make_equal_programs_section(
             list_row.model or NOTHING,
             list_row.ending,
         ]
-        for list_row in repeating_rows[:_MAX_LISTED]
+        for list_row in repeating_rows[:MAX_LISTED]
     ]
     if rows:
         yield Section(
@@ -757,8 +756,8 @@ def _make_equal_programs_section(
                 rows=rows,
                 align="llll",
             ),
-            notes=[f"The first {_MAX_LISTED:,} of {len(repeating_rows):,}."]
-            if len(repeating_rows) > _MAX_LISTED
+            notes=[f"The first {MAX_LISTED:,} of {len(repeating_rows):,}."]
+            if len(repeating_rows) > MAX_LISTED
             else [],
         )
 

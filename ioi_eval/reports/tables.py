@@ -136,8 +136,9 @@ COLUMNS = {
     "processes": "int64",
     "points": "float64",
 }
-_MAX_BUFFERED = 20_000  # maximum number of tests in memory, which is also the size of a row group
-_MAGIC, _PIECE = b"PAR1", 1 << 24
+MAX_BUFFERED_TESTS = 20_000  # maximum number of tests in memory, which is also the size of a row group
+PIECE_BYTES = 1 << 24  # maximum bytes of an old table that are copied at the same time
+_MAGIC = b"PAR1"
 _TEST_FIELDS = [name for name in COLUMNS if name in TestResult.__struct_fields__ and name != "cpu_times"]
 # Columns that are stored without a dictionary, because hardly any value repeats.
 _MEASURED = frozenset({"cpu_time", "wall_time", "waited_time", "memory"})
@@ -225,7 +226,7 @@ class _ParquetTestsTable(TestsTable):
     def add(self, row: Mapping[str, Any], result: SubmissionResult, row_offset: int) -> None:
         if row_offset < self._begin:
             return
-        if len(self._buffered_columns["key"]) > _MAX_BUFFERED:
+        if len(self._buffered_columns["key"]) > MAX_BUFFERED_TESTS:
             self._flush()
         if not self._buffered_columns["key"]:
             self._first = row_offset
@@ -257,8 +258,8 @@ class _ParquetTestsTable(TestsTable):
         writer = pyarrow.parquet.ParquetWriter(
             file, self._schema, compression="zstd", use_dictionary=repeating_columns
         )
-        for size in range(self._sink.size - len(_MAGIC), 0, -_PIECE):
-            file.write(bytes(min(_PIECE, size)))
+        for size in range(self._sink.size - len(_MAGIC), 0, -PIECE_BYTES):
+            file.write(bytes(min(PIECE_BYTES, size)))
         self._sink.is_open = True
         return writer
 
@@ -308,7 +309,7 @@ class _HashingFileWriter(io.RawIOBase):
 def _read_pieces(path: Path, size: int) -> Iterator[bytes]:
     """Yield the first bytes of a file, in pieces."""
     with path.open("rb") as stream:
-        while size and (piece := stream.read(min(size, _PIECE))):
+        while size and (piece := stream.read(min(size, PIECE_BYTES))):
             yield piece
             size -= len(piece)
 

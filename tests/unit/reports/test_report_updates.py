@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 from run_samples import RAN, TESTS, problem, result, submission, write_run
 from support.runs import Fingerprint, ReportOptions, ResultLog, failure_row, result_row
@@ -20,6 +21,7 @@ from ioi_eval.reports import page, pages, summarize_run, write_reports
 from ioi_eval.reports import tables as tests_table
 from ioi_eval.reports.records import PageChoice
 from ioi_eval.reports.summary import RunSummaryBuilder
+from ioi_eval.store.rows import read_result
 from ioi_eval.store.tasks import Task, write_tasks
 
 MADE_OF = Fingerprint(dump="d" * 64)
@@ -32,13 +34,13 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Let small runs count as large, and record how many rows each report reads."""
     for module, name, value in (
         (page, "MIN_INDEXED_BYTES", 1),
-        (page, "_CHUNK_BYTES", 1000),
-        (tests_table, "_MAX_BUFFERED", 10),
-        (tests_table, "_PIECE", 100),
+        (page, "CHUNK_BYTES", 1000),
+        (tests_table, "MAX_BUFFERED_TESTS", 10),
+        (tests_table, "PIECE_BYTES", 100),
         (pages, "LONGEST_LIST", 7),
         (pages, "SAMPLE_SIZE", 9),
-        (pages, "_COLOURED", 12),
-        (pages, "_MAX_LISTED", 3),
+        (pages, "MAX_COLOURED", 12),
+        (pages, "MAX_LISTED", 3),
     ):
         monkeypatch.setattr(module, name, value)
     counts = list[int]()
@@ -214,6 +216,10 @@ def test_incremental_report_reads_only_new_rows(tmp_path: Path, read: list[int])
     grown(tmp_path / "run")
     same_as_anew(tmp_path / "run")
     assert read == [14, 3, 17]
+    rows = [json.loads(line) for line in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]
+    keys = {row["key"] for row in rows if read_result(row).tests}
+    table = pq.read_table(tmp_path / "run" / "tests.parquet")
+    assert len(keys) > 9 and set(table["key"].to_pylist()) == keys
     write_reports(tmp_path / "run")
     assert read == [14, 3, 17]
 
