@@ -395,12 +395,15 @@ def _list_variable_names(node: ast.AST) -> Iterator[str]:
     return (inner_node.id for inner_node in ast.walk(node) if isinstance(inner_node, ast.Name))
 
 
+# Maximum number of syntax nodes that replace names. Without this limit, values that use earlier names twice
+# would grow exponentially.
+MAX_INSERTED_NODES = 300_000
+
+
 class _ValuesByName(dict[str, ast.expr]):
     """The values of names, as syntax trees that replace the names."""
 
-    # Maximum number of syntax nodes that further replacements may insert. Without this limit, values that use
-    # earlier names twice would grow exponentially.
-    free_nodes = 300_000
+    inserted_nodes = 0  # number of syntax nodes that replaced names
 
 
 def _list_statements_with_values(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, _ValuesByName]]:
@@ -431,8 +434,8 @@ class _NameReplacer(ast.NodeTransformer):
         if node.id in self._bound_names or node.id not in self._values_by_name:
             return node
         value = self._values_by_name[node.id]
-        self._values_by_name.free_nodes -= sum(1 for _ in ast.walk(value))
-        if self._values_by_name.free_nodes < 0:
+        self._values_by_name.inserted_nodes += sum(1 for _ in ast.walk(value))
+        if self._values_by_name.inserted_nodes > MAX_INSERTED_NODES:
             raise unparsable_tests(
                 f"the test's variables, such as {node.id!r}, have values that are too large"
             )

@@ -74,7 +74,7 @@ def test_huge_constant_in_assertion_raises_cases_error(body: str, message: str) 
 
 
 def test_large_values_of_variables_in_assertion_raise_cases_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ioi_eval.rules.assertions._ValuesByName.free_nodes", 1_000)
+    monkeypatch.setattr("ioi_eval.rules.assertions.MAX_INSERTED_NODES", 1_000)
     body = f"a = {[0] * 99}; b = [a, a]; assert f(b) == 1; "
     assert len(read_assertions(f"def check(candidate):\n    {body}\n", "f").cases) == 1
     with pytest.raises(CasesError, match="the test's variables, such as 'a', have values that are too large"):
