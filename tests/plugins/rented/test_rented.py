@@ -26,7 +26,7 @@ class Sandbox:
 
     made: ClassVar[list[Self]] = []
     refuse: ClassVar[int] = 0  # number of the sandbox that is refused; 0 refuses none
-    servers: ClassVar[list[Loopback]] = []
+    hosts: ClassVar[list[str]] = []  # host and port of each sandbox's worker
 
     @classmethod
     async def create(cls, *, template: str, **told: Any) -> Self:
@@ -45,7 +45,7 @@ class Sandbox:
 
     def get_host(self, port: int) -> str:
         assert port == 2000
-        return str(self.made.index(self))
+        return self.hosts[self.made.index(self)]
 
     async def set_timeout(self, seconds: int) -> None: ...
 
@@ -62,22 +62,15 @@ def sdk(monkeypatch: pytest.MonkeyPatch) -> type[Sandbox]:
         setattr(errors, name, SandboxException)
     monkeypatch.setitem(sys.modules, "e2b", package)
     monkeypatch.setitem(sys.modules, "e2b.exceptions", errors)
-    Sandbox.made, Sandbox.refuse = [], 0
+    Sandbox.made, Sandbox.refuse, Sandbox.hosts = [], 0, [f"{number}.e2b.example" for number in range(4)]
     return Sandbox
 
 
-def give_addresses(servers: list[Loopback], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give the sandboxes the addresses of these servers."""
-    address = property(lambda box: servers[int(box._sandbox.get_host(2000))].url)
-    monkeypatch.setattr(rented._E2bServer, "address", address)
-
-
-async def test_rented_sandboxes_judge_and_are_stopped(
-    sdk: type[Sandbox], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_rented_sandboxes_judge_and_are_stopped(sdk: type[Sandbox]) -> None:
     async with Loopback(fine) as first_server, Loopback(fine) as other:
-        give_addresses([first_server, other], monkeypatch)
-        engine = rented.make_rented_engine("e2b:judge*2", rented.E2b(), patience=QUICK, capabilities=PROFILE)
+        sdk.hosts = [server.url.removeprefix("http://") for server in (first_server, other)]
+        provider = rented.E2b(scheme="http")
+        engine = rented.make_rented_engine("e2b:judge*2", provider, patience=QUICK, capabilities=PROFILE)
         async with engine:
             result = await engine.execute(job("hello"))
             assert result.run.stdout == "hello" and result.endpoint in (first_server.url, other.url)
@@ -88,6 +81,11 @@ async def test_rented_sandboxes_judge_and_are_stopped(
         headers = [*first_server.headers, *other.headers]
         assert len(token) > 30 and {header.get("Authorization") for header in headers} == {f"Bearer {token}"}
     assert [box.killed for box in sdk.made] == [1, 1]
+
+
+@pytest.mark.usefixtures("sdk")
+async def test_rented_sandbox_has_https_address() -> None:
+    assert (await rented.E2b().start("judge", "token")).address == "https://0.e2b.example"
 
 
 async def test_failed_start_of_a_rented_sandbox_stops_the_others(sdk: type[Sandbox]) -> None:
