@@ -29,7 +29,7 @@ from ioi_eval.engines.embedded.proctor import (
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Toolchain
-from ioi_eval.store import contents, resources
+from ioi_eval.store import resources
 from ioi_eval.store.compiling import BINARIES, PROCTOR, SOURCES, WAITING, hash_sources
 
 LOADABLE = Path(_ctypes.__file__).read_bytes()
@@ -99,9 +99,7 @@ async def test_concurrent_processes_build_proctor_once(sources: Path, tmp_path: 
     assert (tmp_path / "count").read_text() == "x\n"
 
 
-@pytest.mark.parametrize(
-    ("where", "step"), [(shutil, "copyfile"), (contents, "_open_or_create_file_descriptor")]
-)
+@pytest.mark.parametrize(("where", "step"), [(shutil, "copyfile"), (os, "open")])
 async def test_full_cache_in_proctor_build_is_engine_unavailable(
     sources: Path,
     own_store: Store,
@@ -112,8 +110,12 @@ async def test_full_cache_in_proctor_build_is_engine_unavailable(
 ) -> None:
     quick = compiler_in_shell(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo binary > "$2"')
 
-    def full(*entry: Any) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    do_step = getattr(where, step)
+
+    def full(*paths_and_flags: Any, **options: Any) -> Any:
+        if str(own_store.root) in str(paths_and_flags):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return do_step(*paths_and_flags, **options)
 
     monkeypatch.setattr(where, step, full)
     message = f"cache {own_store.root} \\(No space left on device\\). Free space there"

@@ -312,24 +312,24 @@ def test_single_writer_stays_below_the_limit(tmp_path: Path) -> None:
     assert store.size() > 150
 
 
-class Looking(Store):
-    """Counts how often all entries are listed."""
+def test_second_process_uses_stored_size_instead_of_listing_entries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list_files, listed = Path.glob, list[Path]()
 
-    looks = 0
+    def record_listing(folder: Path, pattern: str) -> Iterator[Path]:
+        listed.append(folder)
+        yield from list_files(folder, pattern)
 
-    def _list_entries(self) -> Any:
-        self.looks += 1
-        return super()._list_entries()
-
-
-def test_second_process_uses_stored_size_instead_of_listing_entries(tmp_path: Path) -> None:
-    first, second = Looking(tmp_path, limit=100), Looking(tmp_path, limit=100)
+    monkeypatch.setattr(Path, "glob", record_listing)
+    first, second = Store(tmp_path, limit=100), Store(tmp_path, limit=100)
     for number in range(3):
         first.put(f"first{number}", bytes(30))
+    assert listed == [tmp_path / "objects"]
     second.put("second", bytes(10))
-    assert (first.looks, second.looks) == (1, 0)
+    assert len(listed) == 1
     second.put("third", bytes(10))
-    assert second.looks == 1
+    assert len(listed) == 2
     assert second.size() <= 100
 
 
@@ -353,15 +353,16 @@ def test_folder_without_recorded_size_can_be_evicted(tmp_path: Path, content: by
     assert store.get("damaged") is None and store.size() == 60
 
 
-def test_entry_used_during_eviction_is_kept(tmp_path: Path) -> None:
-    class Busy(Store):
-        def _list_entries(self) -> Iterator[Any]:
-            listed = list(super()._list_entries())
-            self.get("key1")
-            yield from listed
-
-    store = Busy(tmp_path, limit=10)
+def test_entry_used_during_eviction_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, lock = Store(tmp_path, limit=10), fcntl.flock
     grow_old(store.put("key1", bytes(8)))
+
+    def after_use(descriptor: int, kind: int) -> None:
+        if Path(f"/proc/self/fd/{descriptor}").readlink() == tmp_path / "pins" / "key1":
+            store.get("key1")
+        lock(descriptor, kind)
+
+    monkeypatch.setattr(fcntl, "flock", after_use)  # an eviction lists entries before it locks them
     store.put("key2", bytes(8))
     assert store.get("key1") is not None
 
