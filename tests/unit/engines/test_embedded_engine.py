@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,11 @@ import pytest_asyncio
 from borrowed_engine import artifacts_on
 from engine_helpers import alive, boxes, file, folder_for_boxes, inside, mark, mode, path_file, script, stays
 from support.builds import plain_problem, submitted
+from support.cached_lookups import script_with_known_tools
 from support.engines import BuildSuccess, CompileError
 from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.embedded import engine as engine_module
 from ioi_eval.engines.embedded.toolchains import is_executable_by_everyone
 from ioi_eval.errors import EngineUnavailable, JobRejected
 from ioi_eval.models import Blob, Ending, Job
@@ -339,19 +340,32 @@ async def test_default_slots_equal_usable_cores(store: Store) -> None:
         EmbeddedEngine(store=store, slots=0)
 
 
+OPENS_TWICE = """
+import asyncio, resource
+from ioi_eval import EmbeddedEngine, Store
+
+root, sandboxes = sys.argv[1:]
+hard_limits = {resource.RLIMIT_STACK: 8 << 20, resource.RLIMIT_FSIZE: 1 << 30}
+resource.getrlimit = lambda kind: (1, hard_limits.get(kind, resource.RLIM_INFINITY))
+
+async def main():
+    for _ in range(2):
+        async with EmbeddedEngine(store=Store(root), slots=1, sandboxes=sandboxes):
+            pass
+
+asyncio.run(main())
+"""
+
+
 async def test_low_shell_resource_limits_are_warned_of_once(
-    store: Store, place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    store: Store, place: Path, tmp_path: Path
 ) -> None:
     """Programs inherit them: a right program with deep recursion would crash."""
-    hard_limits = {resource.RLIMIT_STACK: 8 << 20, resource.RLIMIT_FSIZE: 3 << 20}
-    monkeypatch.setattr(
-        resource, "getrlimit", lambda kind: (1, hard_limits.get(kind, resource.RLIM_INFINITY))
+    code = script_with_known_tools(tmp_path / "tools.json") + OPENS_TWICE
+    command = [sys.executable, "-c", code, str(store.root), str(place)]
+    ended = await asyncio.to_thread(
+        subprocess.run, command, check=True, capture_output=True, text=True, timeout=300
     )
-    engine_module._warn_about_resource_limits.cache_clear()
-    for _ in range(2):
-        async with EmbeddedEngine(store=store, slots=1, sandboxes=str(place)):
-            pass
-    [warning] = [line for line in caplog.messages if "hard limits of this shell" in line]
+    [warning] = [line for line in ended.stderr.splitlines() if "hard limits of this shell" in line]
     assert "ulimit -Hs" in warning and "-Hv" not in warning
     assert "ulimit -Hf" in warning, "a program that prints more would be OLE"
-    engine_module._warn_about_resource_limits.cache_clear()
