@@ -240,13 +240,13 @@ def test_killed_parquet_child_process_is_input_error(
         list(reading)
 
 
-@pytest.mark.usefixtures("children")
-def test_forked_process_does_not_share_parquet_child_process() -> None:
-    pipe = subprocess.PIPE
-    parquet._idle.append(subprocess.Popen(["cat"], stdin=pipe, stdout=pipe, stderr=pipe))
+def test_forked_process_does_not_share_parquet_child_process(
+    tmp_path: Path, children: list[subprocess.Popen[bytes]]
+) -> None:
+    assert len(names(write(tmp_path / "rows.parquet", MB))) == ROWS
     if (forked := os.fork()) == 0:
         os._exit(len(parquet._idle))
-    assert os.waitpid(forked, 0)[1] == 0 and len(parquet._idle) == 1
+    assert os.waitpid(forked, 0)[1] == 0 and parquet._idle == children and len(children) == 1
 
 
 def _packed(number: int) -> bytes:

@@ -49,7 +49,7 @@ async def test_problem_is_prepared_once_for_all_submissions_in_a_language(
         "JudgingSetup",
         "refuse_unsupported_language",
     )
-    for name in (*once, "_UnbuiltProgram"):
+    for name in (*once, "find_trusted_programs"):
         count(name)
     source = NamedBlob(name="checker/checker.cpp", content=Blob.of("int main() {}"))
     shared_problem = problem(checker=Checker(kind=CheckerKind.CMS, sources=(source,)))
@@ -60,7 +60,7 @@ async def test_problem_is_prepared_once_for_all_submissions_in_a_language(
             await scorer.score(
                 shared_problem, submission(code, key=f"{number}"), deduplication=Deduplication()
             )
-        assert counted == dict.fromkeys(once, 1) | {"_UnbuiltProgram": 3}, (
+        assert counted == dict.fromkeys(once, 1) | {"find_trusted_programs": 3}, (
             "one each for checker, manager and grader"
         )
         await scorer.score(
