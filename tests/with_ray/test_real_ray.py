@@ -43,7 +43,7 @@ async def test_rows_are_equal_while_ray_nodes_leave_and_join(
     async with Scorer(on_ray, store=store) as scorer:
         assert list(on_ray.nodes.values()) == [2, 2]
         running = asyncio.create_task(judged(scorer, problems, submissions[:half]))
-        await until(lambda: all(node.busy for node in on_ray._open_fleet().usable_endpoints))
+        await until(lambda: all(node.busy for node in on_ray.fleet.usable_endpoints))
         await asyncio.to_thread(rig.kill, first)  # in the middle of its jobs
         rows = await running
         assert len(on_ray.nodes) == 1
@@ -103,7 +103,7 @@ async def test_killed_ray_actor_is_restarted_on_its_node(
     on_ray = RayEngine(patience=PATIENT)
     async with Scorer(on_ray, store=store) as scorer:
         [name], nodes = on_ray.nodes, on_ray._ray_client._nodes
-        [node], node_before = on_ray._open_fleet().usable_endpoints, nodes[name]
+        [node], node_before = on_ray.fleet.usable_endpoints, nodes[name]
         running = asyncio.create_task(judged(scorer, problems, submissions[:4]))
         await until(lambda: node.busy > 0)
         ray.kill(node_before.actor)

@@ -404,34 +404,32 @@ class ServerFleetEngine(ABC):
         return self._fleet.slots if self._fleet is not None else self._min_slots
 
     async def capabilities(self) -> Capabilities:
-        return self._open_fleet().capabilities
+        return self.fleet.capabilities
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         """Execute a job. Return its result, or the value that `check` returns for it."""
         builder_urls = (file.content.at for file in job.files if isinstance(file.content, WorkerArtifact))
-        result: JobResult = await self._open_fleet().execute(job, next(builder_urls, ""), check)
+        result: JobResult = await self.fleet.execute(job, next(builder_urls, ""), check)
         return result
 
     @property
     def endpoints(self) -> Sequence[Server]:
         """All servers that ever got jobs, in their current state."""
-        return tuple(
-            endpoint for endpoint in self._open_fleet().endpoints.values() if endpoint.was_ever_fit_for_jobs
-        )
+        return tuple(endpoint for endpoint in self.fleet.endpoints.values() if endpoint.was_ever_fit_for_jobs)
 
     @property
     def reports(self) -> tuple[EndpointReport, ...]:
         """The reports of all servers that were inspected, by address."""
-        reports = self._open_fleet().reports
+        reports = self.fleet.reports
         return tuple(reports[url] for url in sorted(reports))
 
     @property
     def exclusion_reasons(self) -> Mapping[str, str]:
         """The reasons why servers that answer get no jobs now, by address."""
-        return self._open_fleet().exclusion_reasons
+        return self.fleet.exclusion_reasons
 
     def servers(self) -> ServerStates:
-        left_out_reasons, server_roles = self.exclusion_reasons, self._open_fleet().server_roles
+        left_out_reasons, server_roles = self.exclusion_reasons, self.fleet.server_roles
         used_reports = [
             server_report
             for server_report in self.reports
@@ -467,7 +465,9 @@ class ServerFleetEngine(ABC):
             else 0
         )
 
-    def _open_fleet(self) -> ServerFleet:
+    @property
+    def fleet(self) -> ServerFleet:
+        """The servers of the open engine. Raises EngineUnavailable if the engine is not open."""
         if self._fleet is None:
             raise EngineUnavailable(f"the {self._kind} engine must be used inside `async with`")
         return self._fleet

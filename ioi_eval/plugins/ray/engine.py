@@ -49,7 +49,7 @@ class RayEngine(ServerFleetEngine):
     @property
     def nodes(self) -> Mapping[str, int]:
         """Return the number of slots of each node in use, by the node's name."""
-        return {node.url: node.slots for node in self._open_fleet().usable_endpoints}
+        return {node.url: node.slots for node in self.fleet.usable_endpoints}
 
     async def check_health(self) -> Mapping[str, list[HealthCheck]]:
         """Return the health checks of each node."""

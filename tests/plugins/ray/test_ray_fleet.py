@@ -132,7 +132,7 @@ async def test_loss_of_all_ray_nodes_is_reported_before_jobs_fail(
 ) -> None:
     ray.nodes = []
     await until_told(told, ("a:1", Change.GONE))
-    fleet = ray.engine._fleet  # type: ignore[attr-defined]
+    fleet = ray.engine.fleet  # type: ignore[attr-defined]
     clock, job = FastForwardClock(), asyncio.create_task(fleet.take_slot())
     await clock.advance(290.0)
     assert told[-1] == JobsWait(seconds=300.0) and not job.done()

@@ -21,7 +21,6 @@ from support.servers import EndpointReport, Patience
 from ioi_eval import PistonEngine
 from ioi_eval.engines.fleet import State
 from ioi_eval.engines.piston.contents import ContentSender, GetMaxSeconds, Server
-from ioi_eval.engines.piston.engine import ServerFleet
 from ioi_eval.engines.piston.wire import HttpServerClient
 from ioi_eval.models import Blob, Capabilities, Ending, Job, JobFile, JobResult
 
@@ -154,14 +153,9 @@ def engine_on(*servers: Loopback | str, **options: Any) -> PistonEngine:
     return PistonEngine(options.pop("discovery", None) or Found(*urls), **options)
 
 
-def fleet_of(engine: PistonEngine) -> ServerFleet:
-    assert engine._fleet is not None
-    return engine._fleet
-
-
 def endpoints_of(engine: PistonEngine) -> dict[str, Server]:
     """Return the endpoints that have jobs or may get jobs again."""
-    return {endpoint.url: endpoint for endpoint in fleet_of(engine).members}
+    return {endpoint.url: endpoint for endpoint in engine.fleet.members}
 
 
 def known(report: EndpointReport) -> Server:

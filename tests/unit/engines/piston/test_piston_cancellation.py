@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
-from piston_loopback import Answer, Found, Loopback, always, cut, engine_on, fine, fleet_of, job
+from piston_loopback import Answer, Found, Loopback, always, cut, engine_on, fine, job
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.piston import sending
@@ -58,9 +58,9 @@ async def _as_task(work: Coroutine[Any, Any, Any], step: int) -> bool:
 
 async def check_slots(engine: PistonEngine) -> None:
     """Check that all slots are free and usable at the same time."""
-    assert fleet_of(engine).busy == 0
+    assert engine.fleet.busy == 0
     await asyncio.gather(*(engine.execute(job()) for _ in range(engine.slots)))
-    assert fleet_of(engine).busy == 0
+    assert engine.fleet.busy == 0
 
 
 async def reply_in_parts(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
@@ -112,7 +112,7 @@ async def test_job_cancelled_at_any_await_frees_slot(
             await engine.execute(job(sent_texts[-1]))
 
         def check() -> None:
-            assert fleet_of(engine).busy == 0
+            assert engine.fleet.busy == 0
 
         assert await every_await(one, check) >= min_awaits
         whole = [
@@ -126,7 +126,7 @@ async def test_job_cancelled_at_any_await_frees_slot(
 
 async def test_job_cancelled_while_waiting_for_slot_leaves_queue() -> None:
     async with Loopback() as server, engine_on(server, per_endpoint=1) as engine:
-        pool = fleet_of(engine)
+        pool = engine.fleet
 
         async def one() -> None:
             slot = await pool.take_slot()
@@ -166,7 +166,7 @@ async def test_many_jobs_cancelled_at_random_moments_free_all_slots() -> None:
                 task.cancel()
             ended = await asyncio.gather(*jobs, return_exceptions=True)
             assert not any(isinstance(end, Exception) for end in ended), ended
-            assert fleet_of(engine).busy == 0
+            assert engine.fleet.busy == 0
         await check_slots(engine)
 
 

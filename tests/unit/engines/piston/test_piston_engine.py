@@ -21,7 +21,6 @@ from piston_loopback import (
     endpoints_of,
     engine_on,
     fine,
-    fleet_of,
     hang_up,
     in_turn,
     job,
@@ -51,7 +50,7 @@ async def test_job_is_sent_with_token_and_result_returned() -> None:
         assert (result.run.stdout, result.language, result.endpoint) == ("hello", "ioi_eval", server.url)
         assert [file.name for file in server.executed[0].files] == ["run", "b"]
         assert server.headers[0]["Authorization"] == "Bearer secret"
-        assert fleet_of(engine).busy == 0
+        assert engine.fleet.busy == 0
         profile = await engine.capabilities()
         assert profile.offers == {}
 
@@ -77,7 +76,7 @@ async def test_server_fault_is_retried_on_another_server(fault: Answer) -> None:
         results = await asyncio.gather(*(engine.execute(job(str(n))) for n in range(20)))
         assert [result.run.stdout for result in results] == [str(n) for n in range(20)]
         assert {result.endpoint for result in results} == {good.url}
-        assert bad.executed and fleet_of(engine).busy == 0
+        assert bad.executed and engine.fleet.busy == 0
 
 
 @pytest.mark.parametrize("stage", ["compile", "run"])
@@ -127,7 +126,7 @@ async def test_invalid_job_is_rejected_without_request(tmp_path: Path) -> None:
         for wrong in (job("true", JobFile(name="../x", content=Blob.of("x"))), job("true", file)):
             with pytest.raises(JobRejected):
                 await engine.execute(wrong)
-        assert server.executed == [] and fleet_of(engine).busy == 0
+        assert server.executed == [] and engine.fleet.busy == 0
 
 
 @pytest.mark.parametrize(
@@ -151,7 +150,7 @@ async def test_attempts_are_bounded_and_error_quotes_last_reason() -> None:
         ) as caught:
             await engine.execute(job())
         assert isinstance(caught.value.__cause__, EngineUnavailable)
-        assert len(server.executed) == 3 and fleet_of(engine).busy == 0
+        assert len(server.executed) == 3 and engine.fleet.busy == 0
 
 
 async def test_http_503_replies_do_not_count_as_attempts() -> None:
@@ -318,7 +317,7 @@ async def test_error_message_names_url_without_token() -> None:
         with pytest.raises(AttemptsUsedUp) as caught:
             await engine.execute(job())
         assert "s3cret" not in repr(caught.value) and server.url in str(caught.value)
-        assert "s3cret" not in repr(engine.__dict__.get("_fleet")) + repr(await engine.capabilities())
+        assert "s3cret" not in repr(engine.fleet) + repr(await engine.capabilities())
 
 
 async def test_engine_with_given_capabilities_sends_no_probe() -> None:

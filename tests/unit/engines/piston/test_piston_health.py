@@ -13,7 +13,6 @@ from piston_loopback import (
     endpoints_of,
     engine_on,
     fine,
-    fleet_of,
     hang_up,
     in_turn,
     job,
@@ -108,7 +107,7 @@ async def test_job_fails_if_no_server_is_usable_for_the_maximum_wait() -> None:
     async with Loopback(hang_up) as server, engine_on(server, patience=patience) as engine:
         with pytest.raises(AttemptsUsedUp, match=r"no server has been usable.*closed the connection early"):
             await engine.execute(job())
-        assert fleet_of(engine).busy == 0
+        assert engine.fleet.busy == 0
 
 
 # --- failure if no server works ----------------------------------------------------------------------
@@ -130,7 +129,7 @@ async def test_job_on_hanging_server_fails_after_the_maximum_wait(jobs: int) -> 
             await asyncio.sleep(0.001)
             seconds += 1
             assert seconds < USUAL.silence * 2 + USUAL.max_outage + USUAL.longest_pause
-        assert fleet_of(engine).busy == 0
+        assert engine.fleet.busy == 0
     assert all("no server has been usable for 300 s" in str(task.exception()) for task in tasks)
 
 
@@ -182,7 +181,7 @@ async def test_job_on_silent_server_is_duplicated_on_idle_slot(runtimes_status: 
             await clock.advance(1.0)
             await asyncio.sleep(0.001)
         assert [attempt.result().run.code for attempt in both] == [0, 0] and len(good.executed) == 2
-        assert clock.ahead <= seconds and fleet_of(engine).busy == 0
+        assert clock.ahead <= seconds and engine.fleet.busy == 0
 
 
 async def test_failed_duplicate_of_job_leaves_first_attempt_running() -> None:
@@ -196,7 +195,7 @@ async def test_failed_duplicate_of_job_leaves_first_attempt_running() -> None:
             await asyncio.sleep(0.001)
         slow.closing.set()
         assert [(await attempt).run.code for attempt in both] == [0, 0]
-        assert fleet_of(engine).busy == 0
+        assert engine.fleet.busy == 0
 
 
 async def held(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
@@ -255,7 +254,7 @@ async def test_closing_engine_fails_running_and_waiting_jobs() -> None:
             running = asyncio.create_task(engine.execute(job()))
             waiting = asyncio.create_task(engine.execute(job()))
             await until(lambda: len(server.executed) == 1, every=0.001)
-            pool = fleet_of(engine)
+            pool = engine.fleet
         both = asyncio.gather(running, waiting, return_exceptions=True)
         ended = await asyncio.wait_for(both, 20)  # sooner than the maximum wait for servers
         assert all(isinstance(end, AttemptsUsedUp) for end in ended)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from aiohttp import web
-from piston_loopback import Found, Loopback, endpoints_of, engine_on, fine, fleet_of, job
+from piston_loopback import Found, Loopback, endpoints_of, engine_on, fine, job
 from still_fleets import StillFleet
 from support.waiting import settle, until
 
@@ -64,7 +64,7 @@ async def test_leaving_server_loses_no_job() -> None:
             results = await asyncio.gather(*jobs)
             assert [result.run.stdout for result in results] == [str(n) for n in range(12)]
             await until(lambda: endpoint.state is State.GONE)
-            assert engine.slots == 3 and fleet_of(engine).busy == endpoint.busy == 0
+            assert engine.slots == 3 and engine.fleet.busy == endpoint.busy == 0
 
 
 async def test_running_job_finishes_after_server_is_undiscovered() -> None:
