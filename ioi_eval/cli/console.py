@@ -39,7 +39,7 @@ KEYS_SET: set[str] = set()  # keys that this command line sets with --set
 # Arguments that set the same values as `ioi-eval.toml`, except values that the command line sets.
 FILE_ARGUMENTS: list[str] = []
 # Option of the command line that replaces an argument of the library in messages, unless FLAGS has one.
-_REPLACEMENTS = {
+REPLACEMENTS = {
     "rejudge=True": "--rejudge",
     "out=FOLDER": "--out folder",
     "column=NAME": "--columns expected=NAME",
@@ -55,10 +55,10 @@ _REPLACEMENTS = {
     "ioi_eval.runs.generating.generate(PACKAGE, DIR)": "`ioi-eval problems PACKAGE --generate DIR`",
 }
 _ARGUMENT = re.compile(
-    rf"(?<![\w?-])(?:{'|'.join(map(re.escape, _REPLACEMENTS))}"
+    rf"(?<![\w?-])(?:{'|'.join(map(re.escape, REPLACEMENTS))}"
     r"|(?P<name>[a-z_]+)=(?:(?P<value>True|False|\.\.\.)|(?<=_column=)|(?=[A-Z/]|none\b)))"
 )
-_FIELDS = {
+FIELDS = {
     "column": "--columns expected",
     "headers": "--headers",
     "problems": "--problems",
@@ -222,7 +222,7 @@ def print_row_errors(error: BadRows) -> None:
 
 def format_input_error(error: InputError) -> str:
     """Return the message of an error, with options instead of the library's arguments."""
-    field = _FIELDS.get(error.field, error.field)
+    field = FIELDS.get(error.field, error.field)
     name = field.removeprefix("choice.").removeprefix("selection.")
     error = error.with_details(field=field, remedy=replace_arguments_by_options(error.remedy))
     if (name != field or not error.where) and name in FLAGS:
@@ -244,7 +244,7 @@ def replace_arguments_by_options(text: str) -> str:
 
     def replace_match(match: re.Match[str]) -> str:
         if (flag := FLAGS.get(match["name"] or "")) is None:
-            return _REPLACEMENTS.get(match[0], match[0])
+            return REPLACEMENTS.get(match[0], match[0])
         if match["name"].endswith("_column"):
             return f"{flag}="
         # If `flag` is a key of --set, a value follows unless the match contains the value.

@@ -12,5 +12,5 @@ def test_translated_options_exist() -> None:
     known_options = {
         option for parameter in parameters for option in (*parameter.opts, *parameter.secondary_opts)
     }
-    shown = " ".join([*console._REPLACEMENTS.values(), *console._FIELDS.values(), *console.FLAGS.values()])
+    shown = " ".join([*console.REPLACEMENTS.values(), *console.FIELDS.values(), *console.FLAGS.values()])
     assert set(re.findall(r"--[a-z][a-z-]*", shown)) <= known_options

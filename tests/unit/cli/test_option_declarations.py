@@ -20,7 +20,7 @@ from ioi_eval.models import Value
 def test_replacements_in_messages_contain_no_option_of_flags() -> None:
     for name in list_commands():
         load_command(name)
-    for argument, replacement in console._REPLACEMENTS.items():
+    for argument, replacement in console.REPLACEMENTS.items():
         name, _, value = argument.partition("=")
         flag = console.FLAGS.get(name)
         assert replacement != (flag if value in ("True", "...") else f"{flag} {value}"), argument
