@@ -17,6 +17,7 @@ from trl.chat_template_utils import qwen3_chat_template  # noqa: E402
 
 from ioi_eval.integrations.runtime import close_all  # noqa: E402
 from ioi_eval.plugins.contest import RefusedCall, UnjudgedCall  # noqa: E402
+from ioi_eval.plugins.contest.episodes import EpisodeSource  # noqa: E402
 from ioi_eval.plugins.contest.trl import ContestEnvironment, make_environment  # noqa: E402
 
 PACKAGES = Path(__file__).resolve().parents[2] / "examples" / "problems"
@@ -72,7 +73,7 @@ def test_grpo_trainer_steps_with_contest_environment(tmp_path: Path) -> None:
     tiny_tokenizer.chat_template = qwen3_chat_template  # a template whose tool calls the trainer can read
     tiny = model(len(tiny_tokenizer))
     tiny.config.max_position_embeddings = 1 << 14
-    environment = make_environment(str(PACKAGES), submissions=2)()
+    episodes = EpisodeSource(str(PACKAGES), {"submissions": 2})
     trainer = trl.GRPOTrainer(
         model=tiny,
         args=trl.GRPOConfig(
@@ -90,7 +91,7 @@ def test_grpo_trainer_steps_with_contest_environment(tmp_path: Path) -> None:
         ),
         train_dataset=dataset(4, conversational=True, problem_id="tide"),
         processing_class=tiny_tokenizer,
-        environment_factory=lambda: Submitting(environment._episodes),
+        environment_factory=lambda: Submitting(episodes),
     )
     trainer.train()
     (logged,) = [

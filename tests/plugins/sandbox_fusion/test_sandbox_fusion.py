@@ -13,13 +13,14 @@ import aiohttp
 import msgspec
 import pytest
 from requirements import require_language
-from server_helpers import API, Caller, HeldEngine, job
+from server_helpers import API, Caller, HeldEngine, job, until_worker_has
 from support.clocks import FastForwardClock
 from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.model.secret import Secret
 from ioi_eval.server import Server, ServerOptions
+from ioi_eval.server.queue import RequestQueue
 
 DOUBLE = "print(2 * int(input()))"
 DOUBLE_CPP = '#include <cstdio>\nint main() { int n; scanf("%d", &n); printf("%d\\n", 2 * n); }'
@@ -174,33 +175,30 @@ async def test_unsupported_language_or_file_name_is_status_sandbox_error(
     assert reply["status"] == "SandboxError" and message in reply["message"]
 
 
-async def until_worker_has(call: Caller, *, running: int, waiting: int) -> None:
-    """Wait until the worker has these numbers of requests with and without a slot."""
-    for _ in range(12_000):
-        counts = await call.counts()
-        if (counts["ioi_eval_jobs_running"], counts["ioi_eval_jobs_queued"]) == (running, waiting):
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"the worker does not have {running} running and {waiting} waiting requests")
-
-
 async def test_request_without_free_slot_waits_and_then_gets_504(
-    server: Server, call: Caller, options: ServerOptions
+    call: Caller, options: ServerOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SandboxFusion's clients retry only after 504, up to three times."""
     jobs = [asyncio.create_task(call.run("sleep 1000")) for _ in range(1 + options.queue)]
     await until_worker_has(call, running=1, waiting=options.queue)
+    enter_within, arrivals = RequestQueue.enter_within, list[float]()
+
+    def record_arrival(queue: RequestQueue, seconds: float, *token: str) -> Any:
+        arrivals.append(seconds)
+        return enter_within(queue, seconds, *token)
+
+    monkeypatch.setattr(RequestQueue, "enter_within", record_arrival)
     clock = FastForwardClock()
-    for _ in range(2):
+    for number in (1, 2):
         late = asyncio.create_task(post(call, "print(1)"))
-        await until(lambda: server._queue._entry_locks.setdefault("", asyncio.Lock()).locked())
+        await until(lambda number=number: len(arrivals) == number)
         await clock.advance(5.0)
         assert not late.done()
         await clock.advance(3.1)
         status, reply = await late
         assert status == 504 and "slots are busy" in reply["message"]
     late = asyncio.create_task(post(call, "print(1)"))
-    await until(lambda: server._queue._entry_locks[""].locked())
+    await until(lambda: len(arrivals) == 3)
     for posted in jobs:
         posted.cancel()
     status, reply = await late

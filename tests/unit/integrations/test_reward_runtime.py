@@ -30,11 +30,18 @@ from ioi_eval.testing import FakeEngine
 pytestmark = pytest.mark.usefixtures("closing_reward_runtimes")
 
 
-def test_threads_share_reward_runtime() -> None:
+def test_threads_share_reward_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = list[Runtime]()
+
+    def open_and_record(setup: Setup) -> Runtime:
+        opened.append(Runtime(setup))
+        return opened[-1]
+
+    monkeypatch.setattr(runtimes, "Runtime", open_and_record)
     with ThreadPoolExecutor(4) as pool:
         scores = list(pool.map(lambda text: compute_score("apps", text, TESTS), [RIGHT, WRONG] * 4))
     assert scores == [1, 0] * 4
-    assert len(runtimes._runtimes.runtimes) == 1
+    assert len(opened) == 1
 
 
 def test_forked_child_releases_engine_of_parent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from borrowed_engine import artifacts_on
 from judge_samples import problem, submission
 
-from ioi_eval import JudgeOptions, Scorer
+from ioi_eval import JudgeOptions, Scorer, Store
 from ioi_eval.judge import programs
 from ioi_eval.judge.deduplication import Deduplication
 from ioi_eval.judge.programs import Artifacts, PreparedProblem
@@ -22,9 +23,9 @@ def prepared_on(artifacts: Artifacts, problems: list[Problem]) -> list[PreparedP
     return [artifacts.prepare_problem(some_problem) for some_problem in problems]
 
 
-async def opened() -> Artifacts:
-    async with Scorer(FakeEngine()) as scorer:
-        return scorer.judge._artifacts
+async def opened(store: Store) -> Artifacts:
+    async with artifacts_on(FakeEngine(), store) as artifacts:
+        return artifacts
 
 
 async def test_problem_is_prepared_once_for_all_submissions_in_a_language(
@@ -76,15 +77,15 @@ async def test_problem_is_prepared_once_for_all_submissions_in_a_language(
     assert {name for name, number in counted.items() if number == 2} == every_language
 
 
-async def test_prepared_problem_caches_setup_for_each_set_of_options() -> None:
-    prepared = (await opened()).prepare_problem(problem())
+async def test_prepared_problem_caches_setup_for_each_set_of_options(store: Store) -> None:
+    prepared = (await opened(store)).prepare_problem(problem())
     default_setup = prepared.setup(None, JudgeOptions())
     assert prepared.setup(None, JudgeOptions()) is default_setup
     assert prepared.setup(None, JudgeOptions(echo=100)).options.echo == 100
 
 
-async def test_each_standard_of_a_language_has_its_own_build() -> None:
-    prepared = (await opened()).prepare_problem(problem())
+async def test_each_standard_of_a_language_has_its_own_build(store: Store) -> None:
+    prepared = (await opened(store)).prepare_problem(problem())
     languages = [find_language(name) for name in ("c++17", "c++20", "C++17")]
     commands = [prepared.sources(language).create_build_spec(submission()).command for language in languages]
     setups = [prepared.setup(language, JudgeOptions()).language for language in languages[:2]]
@@ -92,8 +93,8 @@ async def test_each_standard_of_a_language_has_its_own_build() -> None:
     assert [language and language.standard for language in setups] == ["gnu++17", "gnu++20"]
 
 
-async def test_changed_problem_of_the_same_name_is_prepared_again() -> None:
-    artifacts, first = await opened(), problem()
+async def test_changed_problem_of_the_same_name_is_prepared_again(store: Store) -> None:
+    artifacts, first = await opened(store), problem()
     changed = msgspec.structs.replace(first, name="of another year")
     prepared = prepared_on(artifacts, [first, first, changed, first])
     assert prepared[0] is prepared[1]
@@ -106,9 +107,9 @@ def large(number: int) -> Problem:
     return problem(id=f"large {number}", tests=(test,), subtasks=())
 
 
-async def test_only_few_large_prepared_problems_are_cached() -> None:
+async def test_only_few_large_prepared_problems_are_cached(store: Store) -> None:
     """A trainer's rows hold tests in memory and are rarely judged again. Small problems are cached."""
-    artifacts = await opened()
+    artifacts = await opened(store)
     small = [problem(id=f"{number}") for number in range(200)]
     assert prepared_on(artifacts, small) == (prepared_again := prepared_on(artifacts, small))
     few = [large(number) for number in range(30)]

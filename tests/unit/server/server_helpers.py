@@ -46,6 +46,16 @@ class Caller:
             return reply.status, await reply.text()
 
 
+async def until_worker_has(call: Caller, *, running: int, waiting: int) -> None:
+    """Wait until the worker has these numbers of requests with and without a slot."""
+    for _ in range(12_000):
+        counts = await call.counts()
+        if (counts["ioi_eval_jobs_running"], counts["ioi_eval_jobs_queued"]) == (running, waiting):
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"the worker does not have {running} running and {waiting} waiting requests")
+
+
 class HeldEngine:
     """An embedded engine that holds results until it is released.
 

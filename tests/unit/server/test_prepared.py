@@ -13,7 +13,7 @@ import aiohttp
 import msgspec
 import pytest
 from requirements import require_language
-from server_helpers import API, Caller
+from server_helpers import API, Caller, until_worker_has
 from support.folders import graders_folder
 from support.waiting import until
 
@@ -239,8 +239,7 @@ async def test_abandoned_build_keeps_slot_of_its_request(watched: Watched, tmp_p
         gone.cancel()
         await asyncio.wait([gone])
         other = asyncio.create_task(Caller(session).run("true"))
-        await until(lambda: server._queue.waiting_count == 1)
-        assert (server.running_count, server._queue.waiting_count) == (1, 1)
+        await until_worker_has(Caller(session), running=1, waiting=1)
         held_engine.go.set()
         assert (await other)[0] == 200
 
