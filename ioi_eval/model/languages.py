@@ -566,7 +566,7 @@ def find_language(name: str, *, where: str = "", row: int | None = None, field: 
         InputError: if the name is unknown.
     """
     outer_name, _, inner_name = name.lower().partition("(")
-    language, inner_name = find_language_by_name(outer_name), inner_name.partition(")")[0]
+    language, inner_name = match_language_name(outer_name), inner_name.partition(")")[0]
     if outer_name.strip() in ("python", "pypy") and re.match(r"\s*(?:pypy\s*)?2\b", inner_name):
         language = None
     if language is None:
@@ -577,7 +577,7 @@ def find_language(name: str, *, where: str = "", row: int | None = None, field: 
         suggestion = suggest_similar(name.lower(), names)
         remedy = f"{suggestion}Supported are {', '.join(descriptions)} and {last_description}"
         raise InputError(f"unknown language {name!r}", where=where, row=row, field=field, remedy=remedy)
-    inner_language = find_language_by_name(inner_name) or find_language_by_name(language.name + inner_name)
+    inner_language = match_language_name(inner_name) or match_language_name(language.name + inner_name)
     if inner_language is not None and (
         language.name in inner_language.more_tags
         or (inner_language.name == language.name and inner_language.standard and not language.standard)
@@ -597,8 +597,8 @@ _COMPILERS = re.compile(
 
 
 @lru_cache(1024)
-def find_language_by_name(name: str) -> Language | None:
-    """Return the language with this lower-case name, or None if the name is unknown."""
+def match_language_name(name: str) -> Language | None:
+    """Return the language with this lower-case name, or None. `find_language` also reads parentheses."""
     name = name.strip()
     if len(name) > _MAX_NAME_LENGTH:
         return None

@@ -78,9 +78,10 @@ from ioi_eval.store.rows import as_number, convert_to_label, read_model_name, re
 from ioi_eval.store.tasks import TASKS, Task
 
 # Maximum number of submissions in a run whose programs are all coloured. In a larger run, only the best
-# program of each model for each problem is coloured. If these are more than the second number, only the best
+# program of each model for each problem is coloured. If these are more than _MAX_BEST_PROGRAMS, only the best
 # program for each problem is coloured.
-MAX_COLOURED, _BESTS = 3000, 1000
+MAX_COLOURED_SUBMISSIONS = 3000
+_MAX_BEST_PROGRAMS = 1000
 SAMPLE_SIZE = 10_000  # minimum number of submissions in a sample, which has at most twice as many
 LONGEST_LIST = 10_000  # maximum number of submissions on a page of the list of submissions
 MAX_LISTED = 500  # maximum number of a model's submissions, or of equal programs, on the page of a problem
@@ -209,9 +210,9 @@ class SubmissionLists:
     def find_keys_of_highlighted_code(self) -> frozenset[str] | None:
         """Return the keys of the submissions whose code gets syntax colours, or None for all submissions."""
         [[row_count]] = self._row_database.execute("SELECT count(*) FROM rows")
-        if row_count <= MAX_COLOURED:
+        if row_count <= MAX_COLOURED_SUBMISSIONS:
             return None
-        if len(self.state.bests) <= _BESTS:
+        if len(self.state.bests) <= _MAX_BEST_PROGRAMS:
             return frozenset(key for _, key in self.state.bests.values())
         best_of_problems = dict[str, tuple[float, str]]()
         for (problem, _), sort_key in self.state.bests.items():

@@ -137,7 +137,7 @@ COLUMNS = {
     "points": "float64",
 }
 MAX_BUFFERED_TESTS = 20_000  # maximum number of tests in memory, which is also the size of a row group
-PIECE_BYTES = 1 << 24  # maximum bytes of an old table that are copied at the same time
+PIECE_BYTES = 1 << 24  # maximum bytes of an old table that are read or written at the same time
 _MAGIC = b"PAR1"
 _TEST_FIELDS = [name for name in COLUMNS if name in TestResult.__struct_fields__ and name != "cpu_times"]
 # Columns that are stored without a dictionary, because hardly any value repeats.

@@ -163,6 +163,7 @@ _ADD = "int add(int a, int b) { return a + b; }\n"
     ("begins", "layers", "problem", "names"),
     [
         (FEW, None, GRADED, _SHORT[::6]),
+        (FEW, None, plain_problem(), _SHORT[::6]),
         pytest.param(FEW, None, plain_problem(), [*LOOKS], marks=pytest.mark.nightly),
         pytest.param(BIG, None, plain_problem(), _SHORT, marks=pytest.mark.nightly),
         *(
@@ -170,7 +171,7 @@ _ADD = "int add(int a, int b) { return a + b; }\n"
             for layers in (None, ("landlock", "seccomp"), ("namespaces", "seccomp"))
         ),
     ],
-    ids=["short", "few", "big", "grader-all", "grader-landlock", "grader-namespaces"],
+    ids=["short", "short-plain", "few", "big", "grader-all", "grader-landlock", "grader-namespaces"],
 )
 async def test_source_cannot_detect_prebuilt_header(
     tmp_path: Path,

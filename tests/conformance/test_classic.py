@@ -33,7 +33,7 @@ from ioi_eval.models import Verdict as V
 from ioi_eval.server.prepared import ClassicJobEngine
 
 # Tasks that are equal to another task for classic jobs.
-ALIKE = {"garland": "carousel", "ferry": "lanterns", "threes": "pumpkins"}
+ALIKE = {"garland": "carousel", "lanterns": "ferry", "pumpkins": "threes"}
 OF_SCORES = ("correct", "model_solution", "partially_correct", "incorrect")
 PROBLEMS = sorted(path.name.removesuffix(".zip") for path in PLACE.iterdir())
 

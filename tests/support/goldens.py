@@ -1,6 +1,6 @@
 """Golden files: the expected texts of tests whose input and output are files.
 
-`pytest --update FILE` (the plugin inline-snapshot) writes them; a reviewer reads the difference.
+`.venv/bin/pytest --update FILE` (the plugin inline-snapshot) writes them; a reviewer reads the difference.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def outcomes(cases: Path, outcome: Callable[[dict[str, Any], int], Iterable[str]
     `outcome` gets a case and its number.
     """
     lines = list[str]()
-    for number, line in enumerate(cases.read_text().split("\n")[:-1]):
-        case = json.loads(line)
-        lines += [f"== {case['case']}", *outcome(case, number)]
+    with cases.open() as stream:
+        for number, line in enumerate(stream):
+            case = json.loads(line)
+            lines += [f"== {case['case']}", *outcome(case, number)]
     return "".join(f"{line}\n" for line in lines)

@@ -1,9 +1,9 @@
 """Small packages in tests/data/packages: the problem that is read from each, or why it is refused.
 
 A folder is a format. A line of `NAME.jsonl` is a package: the files in which it differs from the format's
-sound package. Null stands for a file that is missing, a list for texts to replace, and an object for other
-fields of a JSON file or for the members of a zip. `NAME.expected` holds the errors, the notes, and the fields
-in which the problem differs from the sound package's.
+sound package, which is the first line. Null stands for a file that is missing, a list for texts to replace,
+and an object for other fields of a JSON file or for the members of a zip. `NAME.expected` holds the errors,
+the notes, and the fields in which the problem differs from the sound package's.
 """
 
 from __future__ import annotations
@@ -134,11 +134,12 @@ def outcome(
 
 
 def compare(cases: Path, sound: Mapping[str, str], tmp_path: Path) -> None:
-    """Compare the packages of a file with `NAME.expected`. Its first case is the sound package."""
+    """Compare the packages of a file with `NAME.expected`."""
     is_checked = cases.stem == "programs"
     _, sound_facts = read_from(sound, tmp_path, "p", is_checked=is_checked)
 
     def lines(case: Mapping[str, Any], number: int) -> Iterator[str]:
+        assert (case["case"] == "the sound package") == (number == 0)
         facts = sound_facts if number else {}
         return outcome(case, sound, facts, tmp_path / str(number), is_checked=is_checked)
 

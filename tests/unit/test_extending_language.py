@@ -36,9 +36,9 @@ def perl(monkeypatch: pytest.MonkeyPatch) -> Iterator[languages.Language]:
         "ioi_eval.engines.embedded.engine.find_toolchains",
         lambda python="", *promised_packages: original_search(python, *promised_packages),
     )
-    languages.find_language_by_name.cache_clear()
+    languages.match_language_name.cache_clear()
     yield namespace["PERL"]
-    languages.find_language_by_name.cache_clear()
+    languages.match_language_name.cache_clear()
 
 
 async def test_program_in_added_language_is_judged(perl: languages.Language, store: Store) -> None:

@@ -467,7 +467,10 @@ class ServerFleetEngine(ABC):
 
     @property
     def fleet(self) -> ServerFleet:
-        """The servers of the open engine. Raises EngineUnavailable if the engine is not open."""
+        """The servers of the open engine, for engines that extend this class.
+
+        Raises EngineUnavailable if the engine is not open.
+        """
         if self._fleet is None:
             raise EngineUnavailable(f"the {self._kind} engine must be used inside `async with`")
         return self._fleet

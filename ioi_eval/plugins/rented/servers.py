@@ -161,10 +161,6 @@ def make_rented_engine(engine_text: str, provider: Provider, **options: Any) -> 
 class E2b:
     """Rents sandboxes of E2B. Needs the SDK (`pip install e2b`) and a key in the variable E2B_API_KEY."""
 
-    def __init__(self, scheme: str = "https") -> None:
-        """`scheme`: scheme of the sandboxes' URLs, such as "http" for a self-hosted E2B without TLS."""
-        self._scheme = scheme
-
     async def start(self, image: str, token: str) -> RentedServer:
         try:
             from e2b import AsyncSandbox
@@ -173,7 +169,7 @@ class E2b:
         sandbox = await _call_sdk(
             AsyncSandbox.create(template=image, timeout=_LIFETIME_S, allow_internet_access=False)
         )
-        server = _E2bServer(sandbox, self._scheme)
+        server = _E2bServer(sandbox)
         try:
             variables = {"IOI_EVAL_TOKEN": token}
             await _call_sdk(sandbox.commands.run(WORKER, background=True, envs=variables, timeout=0))
@@ -184,12 +180,12 @@ class E2b:
 
 
 class _E2bServer:
-    def __init__(self, sandbox: Any, scheme: str) -> None:
-        self._sandbox, self._scheme = sandbox, scheme
+    def __init__(self, sandbox: Any) -> None:
+        self._sandbox = sandbox
 
     @property
     def address(self) -> str:
-        return f"{self._scheme}://{self._sandbox.get_host(PORT)}"
+        return f"https://{self._sandbox.get_host(PORT)}"
 
     async def keep(self) -> None:
         await self._sandbox.set_timeout(_LIFETIME_S)

@@ -1,9 +1,10 @@
 """Small tables in tests/data/benchmarks: the problems built from their rows, or why a row is refused.
 
 A line of `NAME.jsonl` is a table of the benchmark NAME: its rows, each as the columns in which it differs
-from the benchmark's sound row, and the options that it is read with. `keep` names the only columns that the
-table has. `NAME.expected` holds the fields in which each problem differs from the sound row's problem.
-`pytest --update` on this file writes `NAME.expected`; a reviewer reads the difference.
+from the benchmark's sound row, and the options that it is read with. The first line is the sound row. `keep`
+names the only columns that the table has. `NAME.expected` holds the fields in which each problem differs from
+the sound row's problem. `pytest --update` on this file writes `NAME.expected`; a reviewer reads the
+difference.
 """
 
 from __future__ import annotations
@@ -79,11 +80,11 @@ def outcome(name: str, case: Mapping[str, Any], sound_facts: Mapping[str, Any], 
 
 @pytest.mark.parametrize("name", sorted(SOUND))
 def test_rows_become_problems_or_are_refused_as_expected(name: str, tmp_path: Path) -> None:
-    """The first case of each file is the sound row, of which all facts are listed."""
     sound = read(name, {"rows": [{}]}, tmp_path / "sound.jsonl")
     sound_facts = facts(sound, next(iter(sound)))
 
     def lines(case: Mapping[str, Any], number: int) -> Iterator[str]:
+        assert (case["case"] == "the sound row") == (number == 0)
         return outcome(name, case, sound_facts if number else {}, tmp_path / f"{number}.jsonl")
 
     assert outcomes(FOLDER / f"{name}.jsonl", lines) == golden(FOLDER / f"{name}.expected")

@@ -345,7 +345,7 @@ import asyncio, resource
 from ioi_eval import EmbeddedEngine, Store
 
 root, sandboxes = sys.argv[1:]
-hard_limits = {resource.RLIMIT_STACK: 8 << 20, resource.RLIMIT_FSIZE: 1 << 30}
+hard_limits = {resource.RLIMIT_STACK: 8 << 20, resource.RLIMIT_FSIZE: 3 << 20}
 resource.getrlimit = lambda kind: (1, hard_limits.get(kind, resource.RLIM_INFINITY))
 
 async def main():

@@ -39,7 +39,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         (tests_table, "PIECE_BYTES", 100),
         (pages, "LONGEST_LIST", 7),
         (pages, "SAMPLE_SIZE", 9),
-        (pages, "MAX_COLOURED", 12),
+        (pages, "MAX_COLOURED_SUBMISSIONS", 12),
         (pages, "MAX_LISTED", 3),
     ):
         monkeypatch.setattr(module, name, value)

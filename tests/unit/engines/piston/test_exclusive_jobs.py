@@ -112,21 +112,21 @@ int main() { if (vfork() == 0) { usleep(3000000); _exit(0); } puts("7"); }
 @pytest.mark.usefixtures("quick_probes")
 @pytest.mark.nightly(unless="True")
 @pytest.mark.parametrize("can", [True, False])
-async def test_repeat_on_server_is_exclusive_only_if_server_can_run_it_alone(store: Store, can: bool) -> None:
+async def test_repeat_on_server_is_exclusive_only_if_server_can_run_it_alone(
+    engine: EmbeddedEngine, store: Store, can: bool
+) -> None:
     """A test that seems to wait for a disk is repeated alone."""
     limits = Limits(cpu_time=0.2, wall_time=0.4, memory=1 << 28)
     tests = (Test(name="1", input=Blob.of(""), answer=Blob.of("7")),)
     problem = Problem(id="p", limits=limits, tests=tests)
     options = JudgeOptions(layers=("namespaces", "landlock"))
-    async with EmbeddedEngine(store=store, slots=2) as engine:
-        recording_engine = Seen(engine, exclusive=can)
-        async with Server(recording_engine, ServerOptions(port=0)) as server:
-            piston_engine = PistonEngine(discovery(server.url))
-            async with Scorer(
-                piston_engine, store=store, options=options, trusted=BorrowedEngine(engine)
-            ) as scorer:
-                code = Submission(key="1", problem_id="p", code=SEEMS_TO_WAIT, language="c++")
-                result = await scorer.score(problem, code)
+    recording_engine = Seen(engine, exclusive=can)
+    async with Server(recording_engine, ServerOptions(port=0)) as server:
+        piston_engine = PistonEngine(discovery(server.url))
+        trusted = BorrowedEngine(engine)
+        async with Scorer(piston_engine, store=store, options=options, trusted=trusted) as scorer:
+            code = Submission(key="1", problem_id="p", code=SEEMS_TO_WAIT, language="c++")
+            result = await scorer.score(problem, code)
     assert [test.status for test in result.tests] == ["TLE"]
     assert recording_engine.jobs == [(False, False), (can, can)]
 
