@@ -42,3 +42,4 @@ strip.addEventListener("click", ({ target }) => {
 for (const fold of strip.querySelectorAll("details")) fold.open = sessionStorage.getItem(fold.id) === "open";
 strip.addEventListener("toggle", ({ target }) => sessionStorage.setItem(target.id, target.open ? "open" : ""), true);
 renew();
+setTimeout(renew, MIN_AGE_MS); // for an event that came earlier: the event of the end is the last

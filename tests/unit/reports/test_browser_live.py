@@ -133,6 +133,20 @@ def test_live_page_shows_new_rows(tmp_path: Path, browser: Any) -> None:
         browser.get("about:blank")
 
 
+def test_end_of_run_is_shown_on_a_page_that_was_just_loaded(tmp_path: Path, browser: Any) -> None:
+    """No event follows the event of the end."""
+    folder = run(tmp_path / "run")
+    write_progress(folder, Progress(total=19, at=time.time()))
+    with serving(folder, browser) as address:
+        browser.get(address)
+        wait_for(browser, 18)
+        write_run(folder, [next(read_rows(folder)) | {"key": "new", "model": "a new model"}])
+        write_progress(folder, Progress(total=19, at=time.time(), ended=True))
+        wait_until(browser, UPDATED % "a new model")
+        assert find(browser, "#state").text == "The run has ended."
+        browser.get("about:blank")
+
+
 def test_live_page_is_not_reloaded_while_a_reader_uses_it(tmp_path: Path, browser: Any) -> None:
     """If a table is sorted, the page asks before it changes. Filters and folds stay."""
     folder = run(tmp_path / "run")
