@@ -1,7 +1,7 @@
 """Tables and diagrams on pages that are made from the code. `pytest --update` on this file writes them.
 
-Each follows a comment on the page: `<!-- NAME, written by pytest --update tests/docs/test_tables.py -->`, or
-`<!-- keys of MODULE.CLASS -->` for the keys of a package.
+Each follows a comment on the page: `<!-- NAME, written by pytest --update FILE -->`, where FILE is this file,
+or `<!-- keys of MODULE.CLASS -->` for the keys of a package.
 """
 
 from __future__ import annotations
