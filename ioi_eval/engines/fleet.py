@@ -462,6 +462,11 @@ class Fleet(ABC, Generic[ReportT]):
         return [endpoint for endpoint in self.endpoints.values() if endpoint.is_fleet_member]
 
     @property
+    def waiting(self) -> int:
+        """The number of jobs that wait for a slot."""
+        return len(self._slot_requests)
+
+    @property
     def slots(self) -> int:
         total_slots = sum(endpoint.slots for endpoint in self.usable_endpoints)
         return max(1, total_slots if self._max_jobs is None else min(total_slots, self._max_jobs))

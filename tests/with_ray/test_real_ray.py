@@ -102,13 +102,13 @@ async def test_killed_ray_actor_is_restarted_on_its_node(
     rig.node()
     on_ray = RayEngine(patience=PATIENT)
     async with Scorer(on_ray, store=store) as scorer:
-        [name], nodes = on_ray.nodes, on_ray._ray_client._nodes
-        [node], node_before = on_ray.fleet.usable_endpoints, nodes[name]
+        [node], [actor_name] = on_ray.fleet.usable_endpoints, ray.util.list_named_actors()
+        killed_actor = ray.get_actor(actor_name)
         running = asyncio.create_task(judged(scorer, problems, submissions[:4]))
         await until(lambda: node.busy > 0)
-        ray.kill(node_before.actor)
+        ray.kill(killed_actor)
         rows = await running
-        assert nodes[name] is not node_before
+        assert ray.get_actor(actor_name) != killed_actor
     assert rows == expected(submissions[:4])
 
 

@@ -133,7 +133,7 @@ async def test_job_cancelled_while_waiting_for_slot_leaves_queue() -> None:
             loop, over = asyncio.get_running_loop(), asyncio.Event()
 
             def give_back() -> None:
-                if pool._slot_requests or over.is_set():
+                if pool.waiting or over.is_set():
                     pool.release_slot(slot)
                 else:
                     loop.call_soon(give_back)
@@ -145,7 +145,7 @@ async def test_job_cancelled_while_waiting_for_slot_leaves_queue() -> None:
                 over.set()
 
         def check() -> None:
-            assert len(pool._slot_requests) == 0
+            assert pool.waiting == 0
 
         assert await every_await(one, check) >= 3
         await asyncio.sleep(0)  # the last slot is released
