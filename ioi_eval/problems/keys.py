@@ -111,10 +111,14 @@ class Keys(Fields):
                 values_by_attribute.setdefault(attribute, value)
         return {value.name: value for value in values_by_attribute.values() if isinstance(value, Key)}
 
+    def explain_forbidden_key(self, name: str) -> tuple[str, str] | None:
+        """Return a message and a remedy if the key must not be in this object, else None."""
+        return None
+
     def check_keys(
         self, key_names: Collection[str] | None = None, unknown_key_policy: UnknownKeyPolicy | None = None
     ) -> None:
-        """Report keys that are not declared, and keys that are refused.
+        """Report keys that are forbidden, refused or not declared.
 
         Args:
             key_names: The keys to check, if not all keys of the object.
@@ -125,14 +129,15 @@ class Keys(Fields):
         missing_keys = [name for name in declared if name not in key_names]
         corrections = {name: key.name for key in declared.values() for name in key.wrong_names}
         for name in key_names:
-            if name in declared:
+            if refusal := self.explain_forbidden_key(name):
+                self.report_fault(name, *refusal)
+            elif name in declared:
                 refusal = declared[name].refusal
                 if refusal and self.raw_value(name):
                     self.report_fault(name, *refusal)
+            elif name in self.ignored:
                 continue
-            if name in self.ignored:
-                continue
-            if name in corrections:
+            elif name in corrections:
                 self.report_fault(name, "unknown key", f"Did you mean {corrections[name]!r}?")
             elif unknown_key_policy is UnknownKeyPolicy.REFUSED:
                 self.report_fault(name, "unknown key", suggest_names(name, tuple(declared)))

@@ -3,7 +3,8 @@
 A folder is a format. A line of `NAME.jsonl` is a package: the files in which it differs from the format's
 sound package, which is the first line. Null stands for a file that is missing, a list for texts to replace,
 and an object for other fields of a JSON file or for the members of a zip. `NAME.expected` holds the errors,
-the notes, and the fields in which the problem differs from the sound package's.
+the notes, and the fields in which the problem differs from the sound package's. A case with `generates` has
+the commands that generate the package's tests instead of the problem.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from ioi_eval.errors import InputError
+from ioi_eval.model.fields import Faults
 from ioi_eval.models import Blob
 from ioi_eval.problems import check_problems
 from ioi_eval.problems.collection import detect_format
-from ioi_eval.problems.package import Package
+from ioi_eval.problems.package import Executable, GeneratedTest, Package, PackageFormat, TestGeneration
 from support.goldens import golden, outcomes
 
 FOLDER = Path(__file__).parents[1] / "data" / "packages"
@@ -57,6 +60,8 @@ def described(value: Any) -> Any:
             for name, item in values.items()
             if item != defaults[name] and item not in ((), {}, None)
         }
+    if isinstance(value, Executable | GeneratedTest | TestGeneration):
+        return {name: described(item) for name, item in value._asdict().items() if item}
     if isinstance(value, Mapping):
         return {str(key): described(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -71,14 +76,12 @@ def shortened(content: str) -> str:
     return content if len(content) <= _MAX_TEXT or len(lines) < 3 else f"{lines[0]} ... {lines[-1]}"
 
 
-def read_from(
-    files: Mapping[str, Content], folder: Path, name: str, *, is_checked: bool
-) -> tuple[Package, dict[str, Any]]:
-    """Write and read a package. Return the package and its problem as a JSON value."""
+def write_files(files: Mapping[str, Content], package: Path) -> None:
+    """Write the files of a package into a folder."""
     for path, content in files.items():
         if content is None:
             continue
-        target = folder / name / path
+        target = package / path
         target.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, str):
             target.write_text(content, newline="")
@@ -86,13 +89,43 @@ def read_from(
             with zipfile.ZipFile(target, "w") as archive:
                 for member, member_text in content.items():
                     archive.writestr(member, member_text)
-    if is_checked:
-        (package,) = check_problems(folder / name, cache=folder / "cache")
-    else:
-        package_format = detect_format(folder / name)
-        assert package_format is not None
-        package = package_format.read_package(folder / name, name)
-    return package, {} if package.problem is None else described(package.problem)
+
+
+class Reading(NamedTuple):
+    """The result of reading a package. `facts` is a JSON value, empty if there are errors."""
+
+    errors: Sequence[InputError]
+    notes: Sequence[str]
+    facts: Mapping[str, Any]
+
+
+def read_problem(package: Path, where: str) -> Reading:
+    """Read the package's problem."""
+    package_format = detect_format(package)
+    assert package_format is not None
+    return described_problem(package_format.read_package(package, where))
+
+
+def check_problem(package: Path, where: str) -> Reading:
+    """Read the package's problem and compile its programs."""
+    (checked,) = check_problems(package, cache=package.parent / "cache")
+    reading = described_problem(checked)
+    return reading._replace(facts={name: fact for name, fact in reading.facts.items() if name != "source"})
+
+
+def described_problem(package: Package) -> Reading:
+    is_sound = package.problem is not None and not package.errors
+    return Reading(package.errors, package.notes, described(package.problem) if is_sound else {})
+
+
+def read_generation(package: Path, where: str) -> Reading:
+    """Read how the package's tests are generated."""
+    package_format = detect_format(package)
+    assert isinstance(package_format, PackageFormat)
+    faults = Faults(where)
+    generation = package_format.read_test_generation(package, faults)
+    facts = {} if generation is None or faults.errors else described(generation)
+    return Reading(faults.errors, faults.notes, facts)
 
 
 def patched(path: str, change: Any, sound: Mapping[str, str]) -> Content:
@@ -113,34 +146,32 @@ def same_everywhere(message: object, folder: Path) -> str:
     return re.sub(r"Python 3\.[0-9.]+", "Python VERSION", str(message).replace(f"{folder}/", ""))
 
 
-def outcome(
-    case: Mapping[str, Any],
-    sound: Mapping[str, str],
-    sound_facts: Mapping[str, Any],
-    folder: Path,
-    *,
-    is_checked: bool,
-) -> Iterator[str]:
-    """Yield the lines of a case in `NAME.expected`. `sound_facts` is the problem of the sound package."""
-    changes = {path: patched(path, change, sound) for path, change in case["files"].items()}
-    name = case.get("name", "p")
-    package, problem = read_from({**sound, **changes}, folder, name, is_checked=is_checked)
-    yield from (f"  refused: {same_everywhere(error, folder)}" for error in package.errors)
-    yield from (f"  note: {same_everywhere(note, folder)}" for note in package.notes)
-    if problem and not package.errors:
-        for field in {**sound_facts, **problem}:
-            if problem.get(field) != sound_facts.get(field) and not (is_checked and field == "source"):
-                yield f"  {field}: {same_everywhere(json.dumps(problem.get(field), sort_keys=True), folder)}"
+def outcome(reading: Reading, sound_facts: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    """Yield the lines of a case in `NAME.expected`. `sound_facts` are the facts of the sound package."""
+    yield from (f"  refused: {same_everywhere(error, folder)}" for error in reading.errors)
+    yield from (f"  note: {same_everywhere(note, folder)}" for note in reading.notes)
+    if reading.facts:
+        for field in {**sound_facts, **reading.facts}:
+            fact = reading.facts.get(field)
+            if fact != sound_facts.get(field):
+                yield f"  {field}: {same_everywhere(json.dumps(fact, sort_keys=True), folder)}"
 
 
 def compare(cases: Path, sound: Mapping[str, str], tmp_path: Path) -> None:
     """Compare the packages of a file with `NAME.expected`."""
-    is_checked = cases.stem == "programs"
-    _, sound_facts = read_from(sound, tmp_path, "p", is_checked=is_checked)
+    sound_facts: dict[Callable[..., Reading], Mapping[str, Any]] = {}
 
     def lines(case: Mapping[str, Any], number: int) -> Iterator[str]:
         assert (case["case"] == "the sound package") == (number == 0)
-        facts = sound_facts if number else {}
-        return outcome(case, sound, facts, tmp_path / str(number), is_checked=is_checked)
+        read = check_problem if cases.stem == "programs" else read_problem
+        read = read_generation if case.get("generates") else read
+        changes = {path: patched(path, change, sound) for path, change in case["files"].items()}
+        folder, name = tmp_path / str(number), case.get("name", "p")
+        write_files({**sound, **changes}, folder / name)
+        reading = read(folder / name, name)
+        # The first case of the sound package shows all facts, later cases show what differs from it.
+        yield from outcome(reading, sound_facts.get(read, {}), folder)
+        if not changes:
+            sound_facts.setdefault(read, reading.facts)
 
     assert outcomes(cases, lines) == golden(cases.with_suffix(".expected"))

@@ -242,8 +242,8 @@ class CaseReader:
         generator_name = " ".join(map(str, files)) if isinstance(files, list) else str(files)
         if generator_name not in self.generators:
             program_values = {"files": files, "lang": keys.language}
-            fields = Fields.make_nested_fields(
-                keys, "", {key: value for key, value in program_values.items() if value is not None}
+            fields = keys.with_values(
+                {key: value for key, value in program_values.items() if value is not None}
             )
             if (program := read_program(folder, fields)) is not None:
                 self.generators[generator_name] = Executable(program.sources, program.language)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from ioi_eval.problems.keys import (
     Keys,
     UnknownKeyPolicy,
@@ -142,15 +140,9 @@ class CaseKeys(InheritedKeys):
     batched = raw_key("a list of cases: a batch, which is worth its worst case", "a single case")
     dependencies = raw_key("numbers from 1 of earlier batches that must pass", "none")
 
-    def check_keys(
-        self, key_names: Collection[str] | None = None, unknown_key_policy: UnknownKeyPolicy | None = None
-    ) -> None:
-        """Report keys that have no effect in a case or a batch."""
-        key_names = tuple(map(str, self.values)) if key_names is None else key_names
-        misplaced_names = [name for name in key_names if name in PackageKeys.declared_keys()]
-        for name in misplaced_names:
-            self.report_fault(name, "it has no effect in a case", "Move it to the top of the file")
-        super().check_keys([name for name in key_names if name not in misplaced_names], unknown_key_policy)
+    def explain_forbidden_key(self, name: str) -> tuple[str, str] | None:
+        is_package_key = name in PackageKeys.declared_keys()
+        return ("it has no effect in a case", "Move it to the top of the file") if is_package_key else None
 
 
 # --- init.yml ----------------------------------------------------------------------------------------
@@ -197,15 +189,9 @@ class DmojHeader(InheritedKeys, PackageKeys):
         "output files are not supported in this format", "Write it as an OutputOnly task of CMS"
     )
 
-    def check_keys(
-        self, key_names: Collection[str] | None = None, unknown_key_policy: UnknownKeyPolicy | None = None
-    ) -> None:
-        """Report keys that have no effect, and keys whose values are Python code."""
-        key_names = tuple(map(str, self.values)) if key_names is None else key_names
-        python_keys = [name for name in key_names if name.endswith(("++", "="))]
-        for name in python_keys:
-            self.report_fault(name, "Python code in a package is not run", "Write the values out")
-        super().check_keys([name for name in key_names if name not in python_keys], unknown_key_policy)
+    def explain_forbidden_key(self, name: str) -> tuple[str, str] | None:
+        is_code = name.endswith(("++", "="))
+        return ("Python code in a package is not run", "Write the values out") if is_code else None
 
 
 # --- test.yml ----------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
 
 from ioi_eval.model.fields import Fields
 from ioi_eval.problems.keys import (
@@ -133,16 +132,9 @@ class KattisHeader(Keys):
     )
     constants = raw_key(f"{_NEWER}values of placeholders, by name", "none")
 
-    def check_keys(
-        self, key_names: Collection[str] | None = None, unknown_key_policy: UnknownKeyPolicy | None = None
-    ) -> None:
-        """Report keys that have no effect, because they are misspelt or belong into `limits`."""
-        limit_names = {*LimitKeys.declared_keys(), *LimitKeys.ignored}
-        key_names = tuple(map(str, self.values)) if key_names is None else key_names
-        misplaced = [name for name in key_names if name in limit_names]
-        for name in misplaced:
-            self.report_fault(name, "it has no effect here", "Move it into limits")
-        super().check_keys([name for name in key_names if name not in misplaced], unknown_key_policy)
+    def explain_forbidden_key(self, name: str) -> tuple[str, str] | None:
+        is_limit = name in LimitKeys.declared_keys() or name in LimitKeys.ignored
+        return ("it has no effect here", "Move it into limits") if is_limit else None
 
 
 # --- settings of test groups and tests ---------------------------------------------------------------

@@ -11,10 +11,13 @@ PACKAGES = Path(__file__).parents[2] / "packages"
 SOUND = {
     "dmoj/pond.jsonl": FOLDER / "dmoj" / "pond",
     "dmoj/pulleys.jsonl": PACKAGES / "pulleys",
+    "dmoj/spindle.jsonl": PACKAGES / "spindle",
     "dmoj/terraces.jsonl": PACKAGES / "terraces",
     "italy/gradini.jsonl": PACKAGES / "gradini",
+    "italy/vineyard.jsonl": PACKAGES / "vineyard",
     "lightcp/powers.jsonl": PACKAGES / "powers",
     "polygon/halves.jsonl": PACKAGES / "halves",
+    "polygon/stairs.jsonl": PACKAGES / "stairs",
 }
 
 

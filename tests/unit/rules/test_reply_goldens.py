@@ -1,8 +1,9 @@
-"""Model replies in tests/data/replies:
+"""Programs in the model replies of tests/data/replies.
 
-the extracted program, or the reason why there is none. A line of `NAME.jsonl` is a reply and the language of
-its program. Without a language, `NAME.expected` has the reason. `pytest --update` on this file writes
-`NAME.expected`.
+A line of `NAME.jsonl` is a reply, the language of its program and, if it is not the last block, which block
+is the program. `NAME.expected` has the extracted program, and the language that the reply shows if it shows
+another one. For a reply without a language it has the reason why there is no program. `pytest --update` on
+this file writes `NAME.expected`.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Any
 import pytest
 from support.goldens import golden, outcomes
 
-from ioi_eval.model.languages import find_language
-from ioi_eval.rules.extraction import explain_missing_program, extract
+from ioi_eval.model.languages import LANGUAGES, find_language
+from ioi_eval.rules.extraction import Extraction, detect_reply_language, explain_missing_program, extract
 
 FOLDER = Path(__file__).parents[2] / "data" / "replies"
 
@@ -27,11 +28,15 @@ def outcome(case: Mapping[str, Any], _number: int) -> Iterator[str]:
     if "language" not in case:
         yield f"  no program: {explain_missing_program(reply)}"
         return
-    program = extract(reply, find_language(case["language"]))
+    language, extraction = find_language(case["language"]), Extraction(case.get("extraction", "last"))
+    program = extract(reply, language, extraction)
     if program is None:
         yield "  no program"
     else:
         yield "  the reply" if program == reply else f"  {json.dumps(program)}"
+    shown_language = detect_reply_language(reply, LANGUAGES, language, extraction)
+    if shown_language is not None:
+        yield f"  in {shown_language.name}"
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.jsonl")))
