@@ -8,20 +8,17 @@ import pytest
 from package_files import sound
 from support.runs import score_submission
 
-from ioi_eval.model.fields import Faults
 from ioi_eval.models import CheckerKind, Submission, TaskType, TestResult, Verdict
-from ioi_eval.plugins.dmoj.packages import Dmoj
 from ioi_eval.store.resources import graders_folder
 
 PACKAGES = Path(__file__).parents[2] / "packages"
 
 
-def package(tmp_path: Path, config: str, **files: str) -> Path:
-    """Write a package. `files` are contents by file name, with `_` instead of the dot."""
+def package(tmp_path: Path, config: str) -> Path:
+    """Write a package with two cases."""
     folder = tmp_path / "pond"
     folder.mkdir()
-    names = {name.replace("_", "."): content for name, content in files.items()}
-    for name, content in {"1.in": "1", "1.out": "1\r\n2", "2.in": "2", "2.out": "2\n", **names}.items():
+    for name, content in {"1.in": "1", "1.out": "1\r\n2", "2.in": "2", "2.out": "2\n"}.items():
         (folder / name).write_text(content, newline="")
     (folder / "init.yml").write_text(config)
     return folder
@@ -56,27 +53,6 @@ def test_dmoj_batch_with_dependencies_includes_tests_of_dependencies(tmp_path: P
     assert earned(1, 0.5, 1, 0.25) == [0, 0.5, 2, 0.75], "a test passes with partial points"
     assert earned(1, 1, 0, 1) == [0, 1, 0, 0]
     assert earned(0, 1, 1, 1) == [0, 0, 0, 0]
-
-
-def test_dmoj_test_without_arguments_uses_arguments_of_the_generator(tmp_path: Path) -> None:
-    config = "test_cases: [{generator_args: [1, 2]}, {points: 5}]\ngenerator: {source: gen.py, args: [7]}\n"
-    folder, faults = package(tmp_path, config, gen_py=""), Faults("pond")
-    making = Dmoj().read_test_generation(folder, faults)
-    assert making is not None and not faults.errors
-    assert [test.command for test in making.tests] == [("gen.py", "1", "2"), ("gen.py", "7")]
-
-
-def test_dmoj_generated_inputs_are_used_with_given_answers(tmp_path: Path) -> None:
-    config = "test_cases: [{out: 2.out}, {in: 1.in, out: 1.out}]\ngenerator: gen.py\n"
-    folder, faults = package(tmp_path, config, gen_py=""), Faults("pond")
-    making = Dmoj().read_test_generation(folder, faults)
-    assert making is not None and [test.input for test in making.tests] == ["generated/1.in"]
-    (folder / "generated").mkdir()
-    (folder / "generated/1.in").write_text("7\n")
-    (folder / "generated/1.out").write_text("not this\n")
-    first, second = sound(folder, "pond").tests
-    assert first.answer is not None and (first.input.read(), first.answer.read()) == (b"7\n", b"2\n")
-    assert second.input.read() == b"1\n"
 
 
 def test_dmoj_checkers_graders_and_managers_are_read() -> None:
