@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -98,6 +99,9 @@ def test_score_explanation_has_verdict_and_subtask_table(log: EvalLog) -> None:
 async def test_inspect_metrics_equal_metrics_of_the_report(log: EvalLog, tmp_path: Path) -> None:
     """The log is read as a dump and scored again."""
     library_run = await score_dump([log.location], PACKAGES, out=tmp_path / "run", options=RunOptions())
+    for row in map(json.loads, (tmp_path / "run" / "results.jsonl").open()):
+        assert row["metadata"]["usage"]["output_tokens"] == len(row["generation"])
+        assert row["limit"] is None
     [model] = library_run.summary.models
     assert model.model == "mockllm/model" and library_run.summary.scored == 8
     log_metrics = metrics(log)

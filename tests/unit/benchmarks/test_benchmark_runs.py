@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from benchmark_tables import EXAMPLES, write_ioi, write_table
-from codeforces_rows import ADD, codeforces, write
+from codeforces_rows import ADD, SCHEMA, codeforces, write
 from dump_rows import write_jsonl
 from hub_rows import livecodebench
 from loopback_hub import Hub
@@ -87,15 +87,22 @@ def write_dataset(
 
 
 def put_codeforces(hub: Hub, *problems: dict[str, Any]) -> None:
-    """Write the benchmark's dataset with generated tests, and a dataset of this schema without parquet."""
+    """Write the benchmark's dataset with generated tests, and a dataset of this schema without parquet.
+
+    The benchmark's dataset has another split with other problems.
+    """
     revision_folder = hub.root / "open-r1" / "codeforces" / "main"
     for path in write(hub.root / "written", problems).rglob("*.parquet"):
         (revision_folder / "data").mkdir(parents=True)
         path.rename(revision_folder / "data" / path.name)
+    other_split = [codeforces("3/C"), codeforces("3/D")]
+    write_table(revision_folder / "data" / "train-00000-of-00001.parquet", other_split, SCHEMA)
     tests = [{"problem_id": "1/A", "input": "5 5\n", "output": "10\n"}]
     write_table(revision_folder / "generated_tests" / "test_cases_0001.parquet", tests)
     lines = ["---", "configs:", "- config_name: default", "  data_files:"]
-    lines += ["  - split: test", "    path: data/test-*", "---", ""]
+    for split in ("train", "test"):
+        lines += [f"  - split: {split}", f"    path: data/{split}-*"]
+    lines += ["---", ""]
     (revision_folder / "README.md").write_text("\n".join(lines))
     plain = hub.root / "org" / "plain" / "main"
     plain.mkdir(parents=True)
@@ -163,6 +170,8 @@ def test_dumps_are_read_from_hub_and_results_pushed(cli: CommandLine, hub: Hub, 
     offline = cli("score", dump, "--problems", "codeforces")
     assert offline.returncode == 0, offline.stderr
     assert results(tmp_path / "runs" / "d")["d0"]["total"] == 3, "cached downloads need no network"
+    described = json.loads(cli("problems", "codeforces", "--json").stdout)
+    assert [entry["id"] for entry in described if "id" in entry] == ["1/A"], "no problem of the other split"
     assert hub.asked == []
 
 
