@@ -91,6 +91,13 @@ def test_reference_solutions_of_benchmark_rows_are_read(name: str, tmp_path: Pat
     assert [reference.code for reference in loaded.read_references(label)] == [reference_code]
 
 
+@pytest.mark.parametrize("name", ["11", "Mbpp/11"])
+def test_mbpp_problem_is_found_by_number_and_by_problem_id(tmp_path: Path, name: str) -> None:
+    rows = written(tmp_path / "rows.jsonl", MBPP, MBPP | {"task_id": 12})
+    problems = load(find_benchmark("mbpp"), BenchmarkOptions(dataset=str(rows)), cache=tmp_path / "cache")
+    assert problems.find(name).id == "Mbpp/11"
+
+
 # Tests of HumanEval with a loop, as the dataset has them, and programs that pass them.
 LOOPS = {
     "HumanEval/32": (
